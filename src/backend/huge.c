@@ -64,21 +64,16 @@ static void set_word(const void *object, uintptr_t word) {
     atomic_store_explicit(directory_word(object), word, memory_order_relaxed);
 }
 
-/* Offers deferred mappings to the OS again. With spare_callers that is a round's work. Where no thread comes for it,
- * this one does it once too much waits. */
-static COLD void unmap_waiting(void) {
-    if (option(&options.spare_callers) && (reclaimer_lives() || deferred_bytes() < SPARED_MOST)) return;
-    thrift_lift_spare(true);
-    unmap_deferred();
-    thrift_lift_spare(false);
-}
-
 /* If the OS refuses the mapping now, rounds offer it again, and so does the next thread that makes a mapping. Until
- * then its first bytes are a link. COLD for its size: a system call follows. */
+ * then its first bytes are a link. With spare_callers that is a round's work. Where no thread comes for it, this one
+ * does it once too much waits. COLD for its size: a system call follows. */
 static COLD void unmap_huge(char *mapping, size_t size) {
     if (unmap_or_defer(mapping, size)) return;
     thrift_wake();
-    if (option(&options.spare_callers)) unmap_waiting();
+    if (!option(&options.spare_callers) || reclaimer_lives() || deferred_bytes() < SPARED_MOST) return;
+    thrift_lift_spare(true);
+    unmap_deferred();
+    thrift_lift_spare(false);
 }
 
 /* The same for a mapping that nobody has used: it takes no time, and so is no round's work with spare_callers. */
@@ -107,7 +102,7 @@ static NOINLINE wide_bool admit_pages(size_t fresh) {
 /* `fresh`: bytes of the mapping that get new pages. Only these are counted: the others' pages move there. */
 static char *reserve_mapping(size_t size, size_t alignment, size_t fresh) {
     size_t addresses = huge_addresses(size, alignment);
-    unmap_waiting();
+    if (!option(&options.spare_callers)) unmap_deferred();
     char *object = reserve_mapping_once(size, alignment);
     if (!object && thrift_make_room(addresses)) object = reserve_mapping_once(size, alignment);
     if (!object) return NULL;

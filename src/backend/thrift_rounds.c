@@ -181,7 +181,7 @@ static bool end_or_wait(struct rounds *rounds) {
 }
 
 /* With spare_callers: what no thread may give back once this one has ended. */
-static void give_all_back(void) {
+static ALWAYS_INLINE void give_all_back(void) {
     if (!option(&options.spare_callers)) return;
     reclaimer_begin_work();
     begin_round(true);
