@@ -57,9 +57,13 @@ int main(void) {
     rounds(2, 0); /* the one that was cached is old, the other is not, and then is */
     assert(free_granules(MAPPED) == 0 && root_count() == 0);
     one = allocated(2 * SIZE);
+    three = allocated(GRANULE_SIZE);
     keep(&range_cache, one, 2 * SIZE);
+    keep(&range_cache, three, GRANULE_SIZE);
     two = allocated(SIZE); /* a larger range is cached, and is cut, before memory without pages comes into use */
-    assert(two == one && range_cache_granules(&range_cache) == 0 && free_granules(MAPPED) == 2);
+    assert(two == one && range_cache_granules(&range_cache) == 1 && free_granules(MAPPED) == 2);
+    assert(allocated(GRANULE_SIZE) == three);
+    large_free(three);
     for (unsigned i = 0; i < 2 * RANGE_CACHE_PERIOD; i++) {
         keep(&range_cache, two, SIZE);
         two = allocated(SIZE);
