@@ -267,7 +267,9 @@ MODELS = ("rc11", "imm")
 CHOICE = "chooses what the OS refuses: GenMC has no choice between values"
 OPERATIONS = "chooses between operations: GenMC has no choice between values"
 ADDRESSES = "has huge objects: GenMC's addresses begin at 2^63, where their directory has no place"
+ADDRESS_WORDS = ("backend/huge.h", "backend/directory.h", "waiting_mappings.h", "BACKEND_MAX +")
 WHOLES = "copies or clears an object as a whole"
+EMPTIED = "reads pages that are given back and used again: for GenMC one word of each granule is cleared"
 PAGES = "writes to pages by words of another size than their users"
 HARDENED = "of the hardened build, which has assembler for AES and copies structures as wholes"
 STATISTICS = "gathers statistics, which are copied as a whole"
@@ -298,7 +300,8 @@ def unread(client: Client) -> str | None:
         STATISTICS: "frontend_statistics" in text,
         CHOICE: "model_faults_left" in text,
         OPERATIONS: "checker_choose" in text,
-        ADDRESSES: any(word in text for word in ("backend/huge.h", "backend/directory.h", "BACKEND_MAX +")),
+        ADDRESSES: any(word in text for word in ADDRESS_WORDS),
+        EMPTIED: "take_deferred(" in text,
         PAGES: "reserve_add(" in text,
         WHOLES: "reallocate(" in text or "allocate_zeroed(" in text,
     }
