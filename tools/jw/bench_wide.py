@@ -94,7 +94,7 @@ def programs(part: int) -> dict[str, Measure]:
         "python": lambda one: run(one, sys.executable, "-I", "-c", JSON % (40 // part)),
         "sqlite": lambda one: run(one, "sqlite3", ":memory:", SQL % (200_000 // part)),
         "g++": lambda one: run(one, *cxx),
-        "redis": lambda one: redis(one, 40_000 // part),
+        "redis": lambda one: redis(one, 16_000 // part),
     }
     needed = {"sqlite": "sqlite3", "redis": "redis-server"}
     return {name: measure for name, measure in found.items() if shutil.which(needed.get(name, "sh"))}
