@@ -9,7 +9,7 @@
  * scratch   each thread frees an object that another thread has made, then writes to one of its own again and again:
  *           slow where threads get parts of one line (E. Berger: Hoard)
  * simple    1,600, 400, 100, 25 objects of one size are made and then freed in the same order
- * mixed     batches of objects are made; half go in order, half in reverse, some only later
+ * mixed     batches of objects are made; half of each goes in order, half in reverse; a tenth stays for longer
  * vectors   std::vector of int that grow to some length
  * strings, maps, lists, sets: containers that are filled and emptied
  */
@@ -110,7 +110,7 @@ static void release(char **object) {
     *object = NULL;
 }
 
-/* Each tenth object of a batch goes with the batch after the next one. */
+/* Each tenth object of a batch stays two batches longer than the others, until its place is needed. */
 static void *mixed(void *argument) {
     struct worker *worker = argument;
     const uint32_t batches = 3;

@@ -16,7 +16,8 @@
 
 #define MB ((size_t)1 << 20)
 
-/* Bytes: the limit, and what each use has alive. In the hardened build 128 MB wait in quarantine. */
+/* MB: the limit, what each use has alive, what is refused beside that; and how often. In the hardened build 128 MB wait
+ * in quarantine. */
 enum { MOST = 400, USED = 240, REFUSED = 200, TIMES = 1000 };
 
 static char *objects[USED * 1024];

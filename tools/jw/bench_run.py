@@ -29,7 +29,7 @@ PROGRAMS = {
     "mleak": ["mleak.c"],
     "scale": ["scale.c"],
     "large": ["large.c"],
-    "wide": ["wide.c", "containers.cc", "-fplt", "-lstdc++"],
+    "wide": ["wide.c", "containers.cpp", "-fplt", "-lstdc++"],
     "spawn": ["spawn.c"],
     "zygote": ["zygote.c"],
     "replay": ["replay.c", "trace.c"],

@@ -89,7 +89,7 @@ def run(allocator: Allocator, *command: object) -> dict[str, tuple]:
 
 def programs(part: int) -> dict[str, Measure]:
     """By name those that there are."""
-    cxx = ["g++", "-std=c++17", "-O1", "-c", "-o", "/dev/null", SOURCES / "containers.cc"]
+    cxx = ["g++", "-std=c++17", "-O1", "-c", "-o", "/dev/null", SOURCES / "containers.cpp"]
     found: dict[str, Measure] = {
         "python": lambda one: run(one, sys.executable, "-I", "-c", JSON % (40 // part)),
         "sqlite": lambda one: run(one, "sqlite3", ":memory:", SQL % (200_000 // part)),

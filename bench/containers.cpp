@@ -1,4 +1,4 @@
-/* containers.cc - what programs do with C++'s containers (containers.h). */
+/* containers.cpp - what programs do with C++'s containers (containers.h). */
 #include "containers.h"
 
 #include <cstdlib>
