@@ -101,7 +101,7 @@ void reclaimer_ask_again(void) {
 }
 
 static void start_with_threads(void) {
-    if (!platform_rights_known() || reclaimer_state() == RUNNING) return;
+    if (!platform_allows_thread() || reclaimer_state() == RUNNING) return;
     start_from(reclaimer_state());
 }
 

@@ -104,12 +104,12 @@ void platform_read_rights(void) {
     memory_names_end();
 }
 
-bool platform_rights_known(void) {
-    return NEAR_LOAD(learnt);
-}
-
 bool process_refuses_thread(void) {
     return NEAR_LOAD(beside_valgrind);
+}
+
+bool platform_allows_thread(void) {
+    return NEAR_LOAD(learnt) && !process_refuses_thread();
 }
 
 struct rights rights_at_start(void) {

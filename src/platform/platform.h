@@ -138,8 +138,9 @@ wide_bool platform_in_borrowed_memory(void);
 /* Called before main: reads the process's rights, because its sandbox may kill for these system calls later. */
 void platform_read_rights(void);
 
-/* Whether platform_read_rights has found out which rights the process has. */
-bool platform_rights_known(void);
+/* Whether a reclamation thread may start beside the program's threads: platform_read_rights has found out which rights
+ * the process has, and there is no Valgrind. */
+bool platform_allows_thread(void);
 
 /* 64 unpredictable bits. */
 uint64_t platform_random(void);

@@ -286,7 +286,7 @@ wide_bool platform_in_borrowed_memory(void) {
 void platform_read_rights(void) {
 }
 
-bool platform_rights_known(void) {
+bool platform_allows_thread(void) {
     return true;
 }
 

@@ -253,7 +253,7 @@ static void vain_starts(void) {
 static void say_rights(const char *name) {
     platform_read_rights();
     struct rights rights = rights_at_start();
-    say("%s: known %d, any %d, root %d, real-time %d, no thread %d\n", name, platform_rights_known(), rights.any,
+    say("%s: allowed %d, any %d, root %d, real-time %d, no thread %d\n", name, platform_allows_thread(), rights.any,
         rights.of_root, rights.realtime, process_refuses_thread());
 }
 
