@@ -61,7 +61,7 @@ static NOINLINE void *refill_slowly(struct heap *heap, unsigned class) {
     struct slab *slab = heap->current[class];
     if (slab) {
         do {
-            void *first = slab_refill(slab);
+            void *first = slab_has_more(slab) ? slab_refill_slowly(slab) : NULL; /* the freed list is empty */
             if (first) return pop_refilled(heap, class, first);
         } while (!heap_make_full(heap, slab));
         heap_leave_current(heap, class);
