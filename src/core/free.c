@@ -48,7 +48,9 @@ NOINLINE void free_own_slowly(struct slab *slab, struct free_target *target, voi
         free_suspect(object);
         return;
     }
-    struct heap *heap = heap_of(slab); /* the calling thread's, except after a fork in a signal handler (heap_fork.c) */
+    struct heap *heap = thread_heap();
+    /* another heap after a fork in a signal handler (heap_fork.c) */
+    if (UNLIKELY(!slab_has_key(slab, heap->key))) heap = heap_of(slab);
     if (target != &slab->freed) {
         if (free_to_spent_list(heap, slab, object)) return;
         object_cache_refuse(heap, slab);
