@@ -112,6 +112,28 @@ static void idle_threads_keep_nothing(void **state) {
     finish();
 }
 
+/* Frees that find room count as misses, too, where the object's first word is like a link. */
+static void a_cache_that_misses_drain_has_no_room(void **state) {
+    (void)state;
+    start();
+    char *objects[MANY];
+    allocate_many(objects, 0);
+    free_held(objects[0]);
+    assert_true(is_cached(objects[0]) && cache_of(0)->room == mid_shapes[0].cache_room - 1u && cache_of(0)->room > 0);
+    for (unsigned i = 1; i <= MID_MISSES_UNTIL_DRAIN; i++) {
+        assert_int_equal(cached_in(cache_of(0)), 1);
+        *(uint64_t *)(void *)objects[i] = (uintptr_t)objects[i] ^ OTHER_KEY;
+        free_held(objects[i]);
+    }
+    assert_true(cached_in(cache_of(0)) == 0 && cache_of(0)->room == 0);
+    for (unsigned i = MID_MISSES_UNTIL_DRAIN + 1; i < MANY; i++) {
+        free_held(objects[i]);
+        assert_int_equal(cached_in(cache_of(0)), 0);
+    }
+    midend_drain(caches);
+    finish();
+}
+
 /* At the thread's end, when its heap is collected, and when a class of the same cache is asked for. */
 static void nothing_stays_cached(void **state) {
     (void)state;
@@ -318,6 +340,7 @@ int main(void) {
         cmocka_unit_test(addresses_divide_exactly),
         cmocka_unit_test(what_is_freed_is_cached_or_free),
         cmocka_unit_test(idle_threads_keep_nothing),
+        cmocka_unit_test(a_cache_that_misses_drain_has_no_room),
         cmocka_unit_test(nothing_stays_cached),
         cmocka_unit_test(all_caches_and_no_more_are_drained_and_closed),
         cmocka_unit_test(the_caches_next_to_these_are_others),

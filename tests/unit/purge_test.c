@@ -4,6 +4,7 @@
 #include "heap_players.h"
 
 #include "backend/backend.h"
+#include "backend/thrift_buffers.h"
 #include "backend/timed_purge.h"
 #include "core/purge.h"
 #include "frontend/heap_rounds.h"
@@ -187,6 +188,28 @@ static void a_refused_range_holds_no_purge_up(void **state) {
     end_ranges();
 }
 
+/* The largest ranges for small slabs come first in their Nest, which is not looked at again behind the last one. */
+static void a_purge_tries_a_refused_root_once(void **state) {
+    (void)state;
+    bool zeroed;
+    start();
+    purge_for(PURGE_OWN, NO_LIMIT);
+    options.cache_min = options.reclaim_start = SIZE_MAX;
+    granule_id keeper = granule_of(backend_fetch(FOR_SMALL_SLABS, 1, &zeroed));
+    granule_id root = granule_of(backend_fetch(FOR_SMALL_SLABS, ROOT_GRANULES, &zeroed));
+    backend_place(root);
+    assert_int_equal(free_granules(MAPPED), ROOT_GRANULES);
+    sim_fail_only(SIM_DISCARD | SIM_UNMAP);
+    sim_fail_after(0);
+    uint64_t refused = sim_refused();
+    assert_true(thrift_purge_ranges(&(struct purge){.until = NO_LIMIT}));
+    assert_int_equal(sim_refused() - refused, 2); /* the pages, and then the root */
+    sim_fail_after(SIM_NEVER);
+    sim_fail_only(SIM_ANY);
+    backend_place(keeper);
+    finish();
+}
+
 /* Calls of a higher level in between must not make those of a lower one begin anew. */
 static void levels_do_not_disturb_each_other(void **state) {
     (void)state;
@@ -345,6 +368,7 @@ int main(void) {
         cmocka_unit_test(calls_without_time_do_all_in_the_end),
         cmocka_unit_test(what_a_call_has_passed_is_looked_at_again),
         cmocka_unit_test(a_refused_range_holds_no_purge_up),
+        cmocka_unit_test(a_purge_tries_a_refused_root_once),
         cmocka_unit_test(levels_do_not_disturb_each_other),
         cmocka_unit_test(heaps_of_ended_threads_go_one_by_one),
         cmocka_unit_test(caches_of_all_heaps_go_one_by_one),
