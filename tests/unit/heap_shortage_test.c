@@ -193,6 +193,24 @@ static void a_note_says_what_was_seen(void **state) {
     recover();
 }
 
+/* Whichever of the heap's caches has objects or a slab: a look would take them. */
+static void each_mid_cache_is_a_reason_to_look(void **state) {
+    (void)state;
+    run_short();
+    for (unsigned i = 0; i < MID_CACHES; i++) {
+        struct mid_cache *cache = &heaps[0]->mid_caches[i], before = *cache;
+        assert_true(before.held_bytes == 0 && !before.cached);
+        cache->held_bytes = 1;
+        assert_int_equal(failures_until_look(heaps[0], SHORTAGE_PERIOD), 1);
+        cache->held_bytes = 0;
+        cache->cached = mid[0];
+        assert_int_equal(failures_until_look(heaps[0], SHORTAGE_PERIOD), 1);
+        *cache = before;
+    }
+    assert_int_equal(failures_until_look(heaps[0], 2 * SHORTAGE_PERIOD), SHORTAGE_PERIOD);
+    recover();
+}
+
 /* Frees an object of heap 0 that looks free, as heap 2. */
 static void free_suspect(void) {
     free_as(0, objects[2]);
@@ -251,6 +269,7 @@ int main(void) {
         cmocka_unit_test(a_wanted_slab_that_is_free_goes_in_a_round),
         cmocka_unit_test(cached_mid_objects_come_back),
         cmocka_unit_test(a_note_says_what_was_seen),
+        cmocka_unit_test(each_mid_cache_is_a_reason_to_look),
         cmocka_unit_test(a_suspect_without_a_note_is_freed),
         cmocka_unit_test(a_suspect_comes_back),
         cmocka_unit_test(so_many_suspects_have_a_note),

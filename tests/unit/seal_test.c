@@ -172,6 +172,28 @@ static void a_heap_forgets_what_is_sealed(void **state) {
     run_in_child(forget_all);
 }
 
+/* A slab that another thread was giving back when this process was forked: a slab by its leaf, none by its key. */
+static void seal_with_a_slab_half_gone(void) {
+    struct found found;
+    jw_free(jw_malloc(1));
+    struct heap *own = thread_heap(), *other = heap_take_or_create();
+    CHECK(other);
+    heap_enter(other);
+    void *object = jw_malloc(sizes[2]);
+    heap_enter(own);
+    CHECK(object);
+    slab_clear_key(slab_of(object));
+    if (seal_roots() == EBUSY) return; /* a sanitizer has a thread */
+    CHECK(page_map_is_sealed(object));
+    describe(object, &found);
+    CHECK(found.state == FOUND_FREE_MEMORY && found.tier == TIER_NONE);
+}
+
+static void what_is_no_slab_any_more_is_free_memory(void **state) {
+    (void)state;
+    run_in_child(seal_with_a_slab_half_gone);
+}
+
 static void nothing_is_written(void **state) {
     (void)state;
     int error = 0;
@@ -207,6 +229,7 @@ int main(void) {
         cmocka_unit_test(an_aligned_object_leaves_its_size),
         cmocka_unit_test(a_heap_forgets_what_is_sealed),
         cmocka_unit_test(only_a_program_of_one_thread_seals),
+        cmocka_unit_test(what_is_no_slab_any_more_is_free_memory),
         cmocka_unit_test(nothing_is_written),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
