@@ -334,6 +334,23 @@ static void at_exit_each_heap_is_settled(void **state) {
     finish();
 }
 
+/* A mid object that its heap has cached, freed by another thread: the heap finds it in its list. */
+static void settle_a_cached_object(void) {
+    char *kept = allocate_as(1, FRONTEND_MAX + 1), *object = allocate_as(1, FRONTEND_MAX + 1);
+    free_as(1, object);
+    CHECK(kept && mid_is_cached(heaps[1]->mid_caches, object));
+    free_as(2, object);
+    CHECK(heap_has_suspects(heaps[1]));
+    heap_settle_suspects(heaps[1]);
+}
+
+static void a_second_free_of_a_mid_object_is_told_by_its_heap(void **state) {
+    (void)state;
+    start();
+    expect_abort(settle_a_cached_object, "jwmalloc: double free: address 0x");
+    finish();
+}
+
 /* A new heap's caches of the lower tiers know its number. All else in them is 0, as it was mapped. */
 static void a_new_heap_has_cached_nothing(void **state) {
     (void)state;
@@ -386,6 +403,7 @@ int main(void) {
         cmocka_unit_test(a_drained_heap_needs_no_more_rounds),
         cmocka_unit_test(the_pool_of_a_parents_heap_is_given_back),
         cmocka_unit_test(at_exit_each_heap_is_settled),
+        cmocka_unit_test(a_second_free_of_a_mid_object_is_told_by_its_heap),
         cmocka_unit_test(a_thread_may_find_no_heap),
         cmocka_unit_test(a_thread_may_end_in_the_callback), /* leaves many heaps */
     };
