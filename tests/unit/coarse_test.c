@@ -1,6 +1,7 @@
 /* coarse_test.c - which class a heap gives a size: a coarse one, until that has JW_COARSE_SLABS slabs in use. */
 #include "frontend/heap_collect.h"
 #include "frontend/heap_fork.h"
+#include "frontend/size_map.h"
 #include "heap_players.h"
 
 enum { MANY = GRANULE_SIZE / 8 * 2 * JW_COARSE_SLABS };
@@ -68,6 +69,24 @@ static void a_childs_first_heap_has_all_classes(void **state) {
     }
     assert_true(child > 0 && waitpid(child, &status, 0) == child);
     assert_int_equal(status, 0);
+    finish();
+}
+
+static void open_with_slabs_still_to_come(void) {
+    heap_before_fork();
+    heap_after_fork(true);
+    for (unsigned class = 0; class < SIZE_CLASS_COUNT; class ++)
+        if (heaps[1]->coarse_slabs[class] > 0) heaps[1]->coarse_slabs[class] = class % 2 + 1;
+    heap_begin_generation(heaps[1]);
+    for (unsigned class = 0; class < SIZE_CLASS_COUNT; class ++) CHECK(heaps[1]->coarse_slabs[class] == 0);
+    for (size_t size = 1; size <= FRONTEND_MAX; size++) CHECK(size_map_class(heaps[1], size) == size_class_of(size));
+}
+
+/* Such a heap may have had slabs before: some classes lack one slab, others two. */
+static void a_childs_heap_opens_each_class_that_is_not_open(void **state) {
+    (void)state;
+    start();
+    run_in_child(open_with_slabs_still_to_come);
     finish();
 }
 
@@ -207,6 +226,7 @@ int main(void) {
         cmocka_unit_test(a_coarse_class_serves_its_sizes_alone),
         cmocka_unit_test(few_objects_are_of_coarse_classes),
         cmocka_unit_test(a_childs_first_heap_has_all_classes),
+        cmocka_unit_test(a_childs_heap_opens_each_class_that_is_not_open),
         cmocka_unit_test(a_thread_with_few_objects_stays_coarse),
         cmocka_unit_test(a_taken_heap_keeps_its_map),
         cmocka_unit_test(a_refused_slab_does_not_count),
