@@ -1,4 +1,4 @@
-/* page_map_test.c - a window of eight slots over an arena of twice its size: none share a slot, none is lost. */
+/* page_map_test.c - a window of 32 slots over an arena of twice its size: none share a slot, none is lost. */
 #include "unit.h"
 
 enum { SLOTS = (1u << (JW_WINDOW_SHIFT - JW_ROOT_SHIFT)), STEPS = 300 };
@@ -33,6 +33,29 @@ static void tables_are_no_larger_than_needed(void **state) {
     size_t page = platform_page_size(), slots = SLOTS * sizeof(uintptr_t);
     size_t words = (GRANULES * WORDS_SIZE + slots + page - 1) / page * page;
     assert_int_equal(sim_reserved(), GRANULES * RECORD_SIZE + words + FENCE * page);
+}
+
+static size_t limit; /* of the address space; 0: the simulated one */
+size_t __real_platform_address_limit(void);
+size_t __wrap_platform_address_limit(void);
+
+size_t __wrap_platform_address_limit(void) {
+    return limit ? limit : __real_platform_address_limit();
+}
+
+/* Half of the window suffices where the limit is below that half. The smallest window has 16 roots. */
+static void a_limit_makes_the_window_smaller(void **state) {
+    (void)state;
+    const size_t half = (size_t)1 << (JW_WINDOW_SHIFT - 1), most = SLOTS * ROOT_GRANULES;
+    const struct {
+        size_t limit, granules;
+    } cases[] = {{2 * half, most}, {half, most}, {half - 1, most / 2}, {1, most / 2}};
+    for (unsigned i = 0; i < sizeof cases / sizeof *cases; i++) {
+        limit = cases[i].limit;
+        start_backend();
+        assert_int_equal(page_map.mask, cases[i].granules - 1);
+    }
+    limit = 0;
 }
 
 /* A start that the system refuses halfway leaves nothing, and can be tried again. */
@@ -121,6 +144,7 @@ int main(void) {
         cmocka_unit_test(slots_are_found_and_never_shared), cmocka_unit_test(tables_are_no_larger_than_needed),
         cmocka_unit_test(a_refused_start_leaves_nothing),   cmocka_unit_test(mappings_come_and_go),
         cmocka_unit_test(words_never_written_are_none),     cmocka_unit_test(refusals_change_nothing),
+        cmocka_unit_test(a_limit_makes_the_window_smaller),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

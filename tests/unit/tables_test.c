@@ -27,6 +27,17 @@ enum platform_reserved __wrap_platform_reserve_at(void *address, size_t size, bo
     return asked_count++ >= refused_at ? answer : __real_platform_reserve_at(address, size, writes, name);
 }
 
+void __real_platform_huge_pages(void *address, size_t size, bool wanted);
+void __wrap_platform_huge_pages(void *address, size_t size, bool wanted);
+
+static unsigned told; /* of how many requests the system was told that huge pages are not wanted */
+
+void __wrap_platform_huge_pages(void *address, size_t size, bool wanted) {
+    CHECK(!wanted && asked_count > 0 && address == asked[asked_count - 1].start && size == asked[asked_count - 1].size);
+    told++;
+    __real_platform_huge_pages(address, size, wanted);
+}
+
 static unsigned looked_at; /* requests that the script has looked at */
 
 /* The next request was for the entries of granules from `from` up to `to`, unless pages before have them. */
@@ -44,8 +55,8 @@ static void was_asked(unsigned table, size_t from, size_t to) {
 }
 
 static void no_more_was_asked(void) {
-    CHECK(looked_at == asked_count);
-    looked_at = asked_count = 0;
+    CHECK(looked_at == asked_count && told == asked_count);
+    looked_at = told = asked_count = 0;
 }
 
 /* Both parts of the tables from `first` up to `end`: so many granules from the given place on in each. */
@@ -82,7 +93,7 @@ static void grow(void) {
     size_t low = LOW, far = LOW << power, record_low = LOW, record_far = far,
            whole = (size_t)1 << (JW_WINDOW_SHIFT - 12);
     if (power == 0) low = record_low = 2 * LOW, far = record_far = 0;
-    asked_count = 0;
+    told = asked_count = 0;
     while (low < whole) {
         CHECK(page_map_grow(page_map_covered()));
         if (!records_lag(far ? 2 * low : low))
