@@ -81,6 +81,17 @@ static void runs_end_at_the_root_and_at_a_number(void **state) {
     finish();
 }
 
+/* Whatever the memory of the run had before. */
+static void a_run_begins_empty_and_not_refused(void **state) {
+    (void)state;
+    struct give_run run;
+    memset(&run, 1, sizeof run);
+    start(&run);
+    assert_true(run.count == 0 && run.first == 0 && run.end == end_of);
+    assert_false(run.refused);
+    finish();
+}
+
 /* The caller looks once, after many runs. */
 static void a_refusal_is_remembered(void **state) {
     (void)state;
@@ -97,6 +108,7 @@ static void a_refusal_is_remembered(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_run_begins_empty_and_not_refused),
         cmocka_unit_test(neighbours_go_together_in_either_direction),
         cmocka_unit_test(runs_end_at_the_root_and_at_a_number),
         cmocka_unit_test(a_refusal_is_remembered),
