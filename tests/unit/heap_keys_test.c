@@ -74,6 +74,18 @@ static void heaps_and_purposes_have_their_own(void **state) {
     for (uint32_t number = 1; number < HEAPS_MOST; number++) assert_true(heap_key(number) != keys[number]);
 }
 
+/* A link that is read tells the other half of no other heap's key. Where addresses have 32 bits, slabs have no room for
+ * that half: it is the same in all keys, and so is the frontend's. */
+static void both_halves_of_a_key_are_the_heaps_own(void **state) {
+    (void)state;
+    unsigned same = 0;
+    start(true);
+    uint32_t first = (uint32_t)(heap_key(1) >> 32);
+    for (uint32_t number = 2; number < HEAPS_MOST; number++) same += heap_key(number) >> 32 == first;
+    if (sizeof(uintptr_t) < sizeof(uint64_t)) assert_true(same == HEAPS_MOST - 2 && frontend_key >> 32 == first);
+    else assert_true(same < 2); /* 16 bits of it are random */
+}
+
 /* Draws of this process for a fork, from the first handler to the last one in the parent. */
 static unsigned draws_of_a_fork(void) {
     uint64_t before = heap_derived(1, FOR_KEY);
@@ -359,6 +371,7 @@ static void heaps_come_in_chunks(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(heaps_and_purposes_have_their_own),
+        cmocka_unit_test(both_halves_of_a_key_are_the_heaps_own),
         cmocka_unit_test(the_kernel_is_asked_where_no_seed_is_left),
         cmocka_unit_test(no_two_processes_share_a_secret),
         cmocka_unit_test(a_child_begins_anew),
