@@ -30,11 +30,10 @@ enum platform_reserved __wrap_platform_reserve_at(void *address, size_t size, bo
 void __real_platform_huge_pages(void *address, size_t size, bool wanted);
 void __wrap_platform_huge_pages(void *address, size_t size, bool wanted);
 
-static unsigned told; /* of how many requests the system was told that huge pages are not wanted */
+static unsigned told; /* of how many requests the system was told at once that huge pages are not wanted */
 
 void __wrap_platform_huge_pages(void *address, size_t size, bool wanted) {
-    CHECK(!wanted && asked_count > 0 && address == asked[asked_count - 1].start && size == asked[asked_count - 1].size);
-    told++;
+    told += !wanted && asked_count > 0 && address == asked[asked_count - 1].start && size == asked[asked_count - 1].size;
     __real_platform_huge_pages(address, size, wanted);
 }
 
