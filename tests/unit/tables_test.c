@@ -33,7 +33,8 @@ void __wrap_platform_huge_pages(void *address, size_t size, bool wanted);
 static unsigned told; /* of how many requests the system was told at once that huge pages are not wanted */
 
 void __wrap_platform_huge_pages(void *address, size_t size, bool wanted) {
-    told += !wanted && asked_count > 0 && address == asked[asked_count - 1].start && size == asked[asked_count - 1].size;
+    unsigned last = asked_count - 1;
+    told += !wanted && asked_count > 0 && address == asked[last].start && size == asked[last].size;
     __real_platform_huge_pages(address, size, wanted);
 }
 
