@@ -351,6 +351,22 @@ static void a_second_free_of_a_mid_object_is_told_by_its_heap(void **state) {
     finish();
 }
 
+/* One that is in use begins as a cached one does: its heap frees it. */
+static void a_mid_object_that_looks_cached_is_freed(void **state) {
+    (void)state;
+    start();
+    uint64_t *object = allocate_as(1, FRONTEND_MAX + 1), *cached = allocate_as(1, FRONTEND_MAX + 1);
+    free_as(1, cached);
+    assert_true(mid_is_cached(heaps[1]->mid_caches, cached));
+    object[0] = cached[0] ^ (uintptr_t)cached ^ (uintptr_t)object; /* a link to the same place, from here */
+    object[1] = cached[1];
+    free_as(2, object);
+    assert_true(heap_has_suspects(heaps[1]));
+    heap_settle_suspects(heaps[1]);
+    assert_false(heap_has_suspects(heaps[1]));
+    finish();
+}
+
 /* A new heap's caches of the lower tiers know its number. All else in them is 0, as it was mapped. */
 static void a_new_heap_has_cached_nothing(void **state) {
     (void)state;
@@ -404,6 +420,7 @@ int main(void) {
         cmocka_unit_test(the_pool_of_a_parents_heap_is_given_back),
         cmocka_unit_test(at_exit_each_heap_is_settled),
         cmocka_unit_test(a_second_free_of_a_mid_object_is_told_by_its_heap),
+        cmocka_unit_test(a_mid_object_that_looks_cached_is_freed),
         cmocka_unit_test(a_thread_may_find_no_heap),
         cmocka_unit_test(a_thread_may_end_in_the_callback), /* leaves many heaps */
     };
