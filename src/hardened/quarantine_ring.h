@@ -114,6 +114,7 @@ static ALWAYS_INLINE char *ready_take(struct quarantine_class *class) {
     class->ready = top - 1;
     signals_see_order(); /* take_over_ready relies on it */
     char *object = *top;
+    __builtin_prefetch(top[-1], 1);
     if (UNLIKELY(!object)) class->ready = top;
     return object;
 }
