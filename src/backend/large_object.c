@@ -102,6 +102,12 @@ granule_id large_begin_free(void *object) {
     uint32_t weight;
     return begin_free_large(object, &weight);
 }
+
+void *large_allocate_held(granule_id range) {
+    note_weight(range, knit_weight(range));
+    leaf_set(range, leaf_large(0));
+    return granule_address(range);
+}
 #endif
 
 size_t large_usable_size(const void *object) {

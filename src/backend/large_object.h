@@ -54,6 +54,9 @@ void large_free(void *object);
  * range, which is returned. */
 granule_id large_begin_free(void *object);
 
+/* Hardened build: an object that begins where the range begins, which the caller holds. */
+void *large_allocate_held(granule_id range);
+
 /* Usable bytes of an object, without its guard; 0 when none begins at the address. */
 size_t large_usable_size(const void *object);
 

@@ -6,6 +6,7 @@
 #include "config/options.h"
 #include "core/limit.h"
 #include "core/route.h"
+#include "frontend/disable.h"
 #include "hardened/entry.h"
 #include "hardened/entry_steps.h"
 #include "hardened/large.h"
@@ -37,9 +38,24 @@ static NOINLINE void *seal_new(char *object, size_t size, bool zeroed) {
     return seal(object, slot, trailer_for(object, slot, 0), marks | new_tag(object, slot, 0), size, true);
 }
 
+/* Makes a large object whose guard is there already. As allocate_above_small, it waits for a thread that has disabled
+ * malloc. NULL: no range of the slot's class waits closed. */
+static void *allocate_again(size_t size, size_t slot, bool clear) {
+    bool zeroed;
+    if (slot < BACKEND_MIN || option_init() != INIT_NONE) return NULL;
+    disable_wait();
+    char *object = large_again(slot, &zeroed);
+    if (!object) return NULL;
+    slot = object_size(object);
+    if (clear && !zeroed) memset(object, 0, slot);
+    return seal(object, slot, trailer_for(object, slot, 0), MARK_GUARDED, size, true);
+}
+
 /* Allocates above the frontend's sizes. Large memory may be known to be zero. */
 static NOINLINE void *allocate_above_slabs(size_t size, bool clear) {
     size_t slot = slot_for(size);
+    void *again = allocate_again(size, slot, clear);
+    if (again) return again;
     bool zeroed = !clear || slot >= BACKEND_MIN;
     return seal_new((char *)(zeroed && clear ? allocate_zeroed(slot) : allocate(slot)), size, zeroed);
 }

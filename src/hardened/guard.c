@@ -57,6 +57,11 @@ void guard_end(void) {
     atomic_fetch_sub_explicit(&guard_count, 1, memory_order_relaxed);
 }
 
+bool guards_may_wait(void) {
+    return atomic_load_explicit(&guard_count, memory_order_relaxed) <
+           atomic_load_explicit(&most_guards, memory_order_relaxed) / 2;
+}
+
 /* Ranges whose guard the OS refused to make writable again (the limit of data was reached), linked by their link words.
  * They are closed as a whole, which makes room below the limit. Rounds try again, and so does a thread that needs
  * memory. */

@@ -18,6 +18,9 @@ bool guards_in_ranges(void);
 bool guard_begin(void);
 void guard_end(void);
 
+/* Whether ranges that no object uses may keep their guards: objects still find half of the guards. */
+bool guards_may_wait(void);
+
 /* The OS has refused a guard: the process has as many mappings as it may. From now on it has at most half as many
  * guards. The mappings that were kept in reserve are unmapped, for other uses. */
 void guard_refused(void);

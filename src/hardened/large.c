@@ -21,6 +21,12 @@ bool large_guard(char *object, size_t slot) {
     return false;
 }
 
+char *large_again(size_t size, bool *zeroed) {
+    if (!large_fits(size, 1)) return NULL;
+    granule_id range = region_fetch_guarded((uint32_t)((size + LARGE_GUARD - 1) >> JW_GRANULE_SHIFT) + 1, zeroed);
+    return range ? large_allocate_held(range) : NULL;
+}
+
 /* Gives the pages back to the OS, also those under the guard, and clears what the OS does not take, or what is to be
  * kept. True: the OS has taken all pages. */
 static bool empty_large(const struct waiting_large *waiting, bool kept) {
@@ -36,8 +42,10 @@ static bool free_waiting(const struct waiting_large *waiting, bool closed) {
     if (waiting->huge) {
         if (!huge_finish_free(waiting->start, waiting->size - huge_guard(), closed)) return false;
         if (waiting->guarded) guard_end();
+    } else if (waiting->closed && guards_may_wait()) {
+        region_place_large(range, true, waiting->untouched);
     } else if (!waiting->guarded || guard_open(range)) {
-        region_place_large(range, waiting->guarded && waiting->untouched);
+        region_place_large(range, false, waiting->guarded && waiting->untouched);
     }
     return true;
 }
@@ -72,10 +80,10 @@ static void put_large(struct large_ring *ring, const struct waiting_large *waiti
 
 static struct waiting_large taken_large(char *object, bool guarded) {
     if (!page_map_owns(object))
-        return (struct waiting_large){object, huge_begin_free(object) + huge_guard(), true, guarded, false};
+        return (struct waiting_large){object, huge_begin_free(object) + huge_guard(), true, guarded, false, false};
     granule_id range = large_begin_free(object);
     size_t size = (size_t)knit_weight(range) << JW_GRANULE_SHIFT;
-    return (struct waiting_large){granule_address(range), size, false, guarded, false};
+    return (struct waiting_large){granule_address(range), size, false, guarded, false, false};
 }
 
 static bool has_place(const struct large_ring *ring, size_t size) {
@@ -100,7 +108,8 @@ void large_push(struct large_rings *rings, char *object, bool guarded) {
     bool waits = kept || (rings && make_place(&rings->emptied, waiting.size));
     if (waits || !waiting.huge) {
         waiting.untouched = empty_large(&waiting, kept);
-        if (waits && guarded) waiting.untouched &= platform_protect(waiting.start, waiting.size, false);
+        waiting.closed = waits && guarded && platform_protect(waiting.start, waiting.size, false);
+        if (waits && guarded) waiting.untouched &= waiting.closed;
     }
     if (!waits) {
         free_waiting(&waiting, false);

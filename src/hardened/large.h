@@ -23,6 +23,7 @@ struct large_ring {
         size_t size; /* with its guard */
         bool huge;
         bool guarded;   /* has a guard, which is counted; a range's must be opened */
+        bool closed;    /* without access */
         bool untouched; /* emptied, and without access since */
     } waiting[LARGE_WAITING];
 };
@@ -40,6 +41,10 @@ void large_start(void);
 /* Makes the guard behind a new object, or an object whose slot is new. True: there is a guard now, and it is
  * counted. */
 bool large_guard(char *object, size_t slot);
+
+/* Allocates an object whose range has waited closed, in a slot for `size` bytes. It has its guard. *zeroed: nothing but
+ * zeros. NULL: no such range waits. */
+char *large_again(size_t size, bool *zeroed);
 
 /* Takes a closed object from the program: its contents are gone at once. `rings` may be NULL: no quarantine. */
 void large_push(struct large_rings *rings, char *object, bool guarded);

@@ -12,7 +12,9 @@
 #include "platform/platform.h"
 
 /* Slabs with pages are in two ages, which change roles with each round. */
-enum { WITHOUT_PAGES = 2, AGES, REGIONS = SLAB_REGIONS + RANGE_CLASSES };
+enum { WITHOUT_PAGES = 2, AGES };
+/* A class of ranges has two regions: one of ranges with access, and one of closed ones. */
+enum { CLOSED_REGIONS = SLAB_REGIONS + RANGE_CLASSES, REGIONS = CLOSED_REGIONS + RANGE_CLASSES };
 
 static struct versioned_stack regions[REGIONS][AGES];
 static _Atomic(uint32_t) region_fresh;                 /* the age of slabs that were placed since the last round */
@@ -20,6 +22,8 @@ static _Atomic(uint32_t) region_places;                /* slabs placed since the
 static _Atomic(uint32_t) region_weights[SLAB_REGIONS]; /* granules of a slab without its guard */
 
 _Atomic(size_t) unused_bytes[2];
+
+static _Atomic(size_t) closed_bytes; /* of closed ranges that wait with pages */
 
 /* Bytes in unused_bytes up to which large objects' ranges may wait. 0 once memory has run out: then addresses are what
  * the process lacks, also for others than us. */
@@ -29,20 +33,33 @@ static size_t bytes_of(granule_id range) {
     return (size_t)knit_weight(range) << JW_GRANULE_SHIFT;
 }
 
+static void note_waiting(unsigned region, unsigned age, size_t more) {
+    unused_note(age == WITHOUT_PAGES, more);
+    if (region >= CLOSED_REGIONS && age != WITHOUT_PAGES)
+        atomic_fetch_add_explicit(&closed_bytes, more, memory_order_relaxed);
+}
+
 /* The bytes are counted before the push, and taken off after the pop. So the count is never below 0. */
 static void region_push(unsigned region, unsigned age, granule_id range) {
-    unused_note(age == WITHOUT_PAGES, bytes_of(range));
+    note_waiting(region, age, bytes_of(range));
     region_stack_push(&regions[region][age], range);
 }
 
 static granule_id region_pop(unsigned region, unsigned age) {
     granule_id range = region_stack_pop(&regions[region][age]);
-    if (range) unused_note(age == WITHOUT_PAGES, -bytes_of(range));
+    if (range) note_waiting(region, age, -bytes_of(range));
     return range;
 }
 
 static uint32_t fresh_age(void) {
     return atomic_load_explicit(&region_fresh, memory_order_relaxed);
+}
+
+/* Granules of a range without its guard: of a slab's, or of a closed range's. Other ranges of large objects have none.
+ */
+static uint32_t weight_without_guard(unsigned region, granule_id range) {
+    if (region >= SLAB_REGIONS) return knit_weight(range) - (region >= CLOSED_REGIONS);
+    return atomic_load_explicit(&region_weights[region], memory_order_relaxed);
 }
 
 /* Gives the pages of up to ROUND_TAKES slabs back. False: the OS refuses, and the rest of the work is left. */
@@ -53,7 +70,7 @@ static bool give_back_age(unsigned region, unsigned age) {
         if (!range) return true;
         bool given = give_back_pages(granule_address(range), bytes_of(range));
         if (!given && region >= SLAB_REGIONS) { /* the pages go with their root, when all of that is free */
-            backend_place(range);
+            guarded_place(range, weight_without_guard(region, range), MAPPED);
             continue;
         }
         region_push(region, given ? WITHOUT_PAGES : age, range);
@@ -83,12 +100,6 @@ void regions_start(void) {
     size_t most = (limit < window ? limit : window) / REGION_ADDRESSES_SHARE;
     atomic_store_explicit(&most_addresses, most, memory_order_relaxed);
     thrift_on_round(ROUND_RANGES, regions_round);
-}
-
-/* Of large objects the guard is open already. */
-static uint32_t weight_without_guard(unsigned region, granule_id range) {
-    if (region >= SLAB_REGIONS) return knit_weight(range);
-    return atomic_load_explicit(&region_weights[region], memory_order_relaxed);
 }
 
 COLD bool regions_give_up(void) {
@@ -159,10 +170,28 @@ static bool too_much_waits(void) {
     return !reclaimer_lives() && free_granules(MAPPED) + here > watermark_minimum();
 }
 
-/* Places a slab that has pages. Of large objects one in a region keeps them: they serve no other class. */
+static size_t bytes_of_objects(void) {
+    size_t free = free_granules(MAPPED) + free_granules(UNMAPPED), all = root_count() * ROOT_GRANULES;
+    size_t unused = atomic_load_explicit(&unused_bytes[false], memory_order_relaxed) +
+                    atomic_load_explicit(&unused_bytes[true], memory_order_relaxed);
+    intptr_t bytes = (intptr_t)((all - free) << JW_GRANULE_SHIFT) - (intptr_t)unused;
+    return bytes > 0 ? (size_t)bytes : 0; /* the counts change meanwhile */
+}
+
+/* Whether another range with pages may wait in the region. One always may. Of closed ranges, small programs have
+ * CLOSED_PAGES with pages, others a part of what they use. */
+static bool pages_may_wait(unsigned region, size_t bytes) {
+    if (region < SLAB_REGIONS || versioned_stack_is_empty(&regions[region][fresh_age()])) return true;
+    if (region < CLOSED_REGIONS) return false;
+    size_t most = bytes_of_objects() / CLOSED_PAGES_PART;
+    return atomic_load_explicit(&closed_bytes, memory_order_relaxed) + bytes <=
+           (most < CLOSED_PAGES ? CLOSED_PAGES : most);
+}
+
+/* Places a slab that has pages. It keeps them, unless too many wait. */
 static void place_range(unsigned region, granule_id range) {
-    bool enough = region >= SLAB_REGIONS && !versioned_stack_is_empty(&regions[region][fresh_age()]);
-    bool given = (enough || too_much_waits()) && give_back_pages(granule_address(range), bytes_of(range));
+    bool given = (!pages_may_wait(region, bytes_of(range)) || too_much_waits()) &&
+                 give_back_pages(granule_address(range), bytes_of(range));
     if (given) thrift_count_sync_reclaim();
     region_push(region, given ? WITHOUT_PAGES : fresh_age(), range);
     uint32_t places = atomic_fetch_add_explicit(&region_places, 1, memory_order_relaxed);
@@ -177,12 +206,23 @@ void region_place(unsigned region, granule_id range, uint32_t weight) {
     place_range(region, range);
 }
 
-static unsigned region_of_range(uint32_t weight) {
-    return SLAB_REGIONS + class_of_weight(weight);
+static unsigned region_of_range(uint32_t weight, bool closed) {
+    return (closed ? CLOSED_REGIONS : SLAB_REGIONS) + class_of_weight(weight);
 }
 
 granule_id region_fetch_large(uint32_t weight, bool *zeroed) {
-    return pop_any(region_of_range(weight), zeroed);
+    granule_id range = pop_any(region_of_range(weight, false), zeroed);
+    if (range) return range;
+    range = pop_any(region_of_range(weight, true), zeroed);
+    return range && guard_open(range) ? range : 0;
+}
+
+granule_id region_fetch_guarded(uint32_t weight, bool *zeroed) {
+    const unsigned region = region_of_range(weight, true);
+    granule_id range = pop_any(region, zeroed);
+    if (!range || platform_protect(granule_address(range), bytes_of(range) - LARGE_GUARD, true)) return range;
+    region_push(region, *zeroed ? WITHOUT_PAGES : fresh_age(), range);
+    return 0;
 }
 
 /* Whether a range may wait for its class: it shares no page, and not too many addresses wait. */
@@ -191,9 +231,9 @@ static bool may_wait(void) {
                                                        atomic_load_explicit(&most_addresses, memory_order_relaxed);
 }
 
-void region_place_large(granule_id range, bool empty) {
-    unsigned region = region_of_range(knit_weight(range));
-    if (!may_wait()) guarded_place(range, knit_weight(range), empty ? UNMAPPED : MAPPED);
+void region_place_large(granule_id range, bool closed, bool empty) {
+    const unsigned region = region_of_range(knit_weight(range), closed);
+    if (!may_wait()) guarded_place(range, weight_without_guard(region, range), empty ? UNMAPPED : MAPPED);
     else if (empty) region_push(region, WITHOUT_PAGES, range);
     else place_range(region, range);
 }

@@ -6,6 +6,9 @@
  *             a round: fresh becomes idle, idle loses its pages
  *             no reclamation thread, and more than cache_min waits: in use -> without pages
  *
+ * A large object's range that had a guard waits closed, without access. Its guard is never opened, until the range goes
+ * to the backend.
+ *
  * Each class of the frontend, of the midend and of ranges has a stack of each age (region_stack.h). Slabs come from
  * roots of their own, so they never were a large object either, unless no other root could be had. Only a thread that
  * finds no memory gives all of this up. Verified by verify/clients/regions_*.c.
@@ -23,13 +26,18 @@
 void *region_fetch(unsigned region, uint32_t weight, bool *zeroed);
 void region_place(unsigned region, granule_id range, uint32_t weight);
 
-/* As region_fetch, for a large object. 0: none of the class waits. *zeroed: nothing but zeros. */
+/* As region_fetch, for a large object. 0: none of the class waits. *zeroed: nothing but zeros. All of the range is
+ * accessible. */
 granule_id region_fetch_large(uint32_t weight, bool *zeroed);
 
-/* Keeps the range that a large object had, and all of it is accessible. `empty`: it has no pages. The range goes to the
- * backend if too many addresses wait, or if memory has run out once, or where pages are larger than granules: two
- * ranges may share one. */
-void region_place_large(granule_id range, bool empty);
+/* The same, of ranges that wait closed: the range still has its guard, which is counted. 0 also if the OS refuses to
+ * open the rest of it. */
+granule_id region_fetch_guarded(uint32_t weight, bool *zeroed);
+
+/* Keeps the range that a large object had. `closed`: all of it is without access, and its guard is counted; else all of
+ * it is accessible. `empty`: it has no pages. The range goes to the backend if too many addresses wait, or if memory
+ * has run out once, or where pages are larger than granules: two ranges may share one. */
+void region_place_large(granule_id range, bool closed, bool empty);
 
 /* Gives all empty slabs to the backend, for any use, and ranges whose guards could not be opened before. Called when
  * there is no memory. False: there were none. */

@@ -78,6 +78,11 @@ static void eight_byte_overflow_large(void) {
 static void overflow_far_large(void) {
     memset(object_before_another(LARGE) + LARGE, 0, LARGE);
 }
+/* The guard is there again when the range has another object. */
+static void overflow_far_large_again(void) {
+    for (unsigned i = 0; i < 200; i++) free(object(LARGE));
+    overflow_far_large();
+}
 static void overflow_far_huge(void) {
     char *bytes = object(5 << 20);
     memset(bytes + (5 << 20), 0, 2 * 65536);
@@ -149,6 +154,13 @@ static void read_after_free_mid(void) {
 }
 static void read_after_free_large(void) {
     read_after_free(LARGE);
+}
+/* The object has left the quarantine, but no other one has its range. */
+static void read_after_free_large_late(void) {
+    char *bytes = object(LARGE);
+    free(bytes);
+    for (unsigned i = 0; i < 200; i++) free(object(4 * LARGE));
+    seen = bytes[LARGE / 2];
 }
 static void read_after_free_huge(void) {
     read_after_free(5 << 20);
@@ -388,6 +400,7 @@ static const struct promise cases[] = {
     CASE(eight_byte_overflow_small),
     CASE(eight_byte_overflow_large),
     CASE(overflow_far_large),
+    CASE(overflow_far_large_again),
     CASE(overflow_far_huge),
     CASE(invalid_free_protected),
     CASE(invalid_free_unprotected),
@@ -405,6 +418,7 @@ static const struct promise cases[] = {
     CASE(read_after_free_small),
     CASE(read_after_free_mid),
     CASE(read_after_free_large),
+    CASE(read_after_free_large_late),
     CASE(read_after_free_huge),
     CASE(uninitialized_read_small),
     CASE(uninitialized_read_mid),

@@ -81,7 +81,7 @@ MISUSES = {
     **dict.fromkeys(["double_free_small", "double_free_small_delayed", "double_free_large"], DOUBLE),
     **dict.fromkeys(["double_free_large_delayed", "double_free_huge", "double_free_zero_size"], DOUBLE),
     **dict.fromkeys(["eight_byte_overflow_small", "eight_byte_overflow_large"], OVERFLOW),
-    **dict.fromkeys(["overflow_far_large"], FAULT),
+    **dict.fromkeys(["overflow_far_large", "overflow_far_large_again", "read_after_free_large_late"], FAULT),
     **dict.fromkeys(["invalid_free_protected", "invalid_free_unprotected", "invalid_free_near"], INVALID),
     **dict.fromkeys(["invalid_free_far", "unaligned_free_small", "unaligned_free_large"], INVALID),
     **dict.fromkeys(["unaligned_usable_size", "usable_size_after_free", "usable_size_of_reused"], INVALID),

@@ -65,7 +65,14 @@ MISTAKES = {
     "cleared at once": seed(STEPS, "    clear_but_last(object, slot);\n", "", "contents_go"),
     "emptied": seed(LARGE, "waiting.untouched = empty_large(&waiting, kept);", "", "contents_go"),
     "closed": seed(
-        LARGE, "waiting.untouched &= platform_protect(waiting.start, waiting.size, false)", "", "read_after_free_large"
+        LARGE, "waiting.closed = waits && guarded &&", "waiting.closed = !object &&", "read_after_free_large"
+    ),
+    "closed longer": seed(LARGE, "waiting->closed && guards_may_wait()", "!waiting", "read_after_free_large_late"),
+    "guard again": seed(
+        "hardened/regions.c",
+        "bytes_of(range) - LARGE_GUARD, true)",
+        "bytes_of(range), true)",
+        "overflow_far_large_again",
     ),
     "guard behind": seed(
         LARGE,

@@ -24,7 +24,7 @@ static granule_id fetch_large(uint32_t weight) {
 static void place_large(granule_id range, bool empty) {
     disown(range);
     if (empty) platform_discard(granule_address(range), (size_t)knit_weight(range) << JW_GRANULE_SHIFT);
-    region_place_large(range, empty);
+    region_place_large(range, false, empty);
 }
 
 static void *placing(void *range) {
