@@ -54,7 +54,7 @@ static bool has_told_size(const struct opened *opened, size_t size) {
     return size == exact || size == SIZE_UNKNOWN || (size < exact && opened->slack == SLACK_MOST);
 }
 
-static void check_told(void *object, size_t alignment, size_t size) {
+static NOINLINE void check_told(void *object, size_t alignment, size_t size) {
     struct opened opened;
     if (object && open_object(object, &opened, DOUBLE_FREE)) {
         char *start = opened.object;
@@ -64,9 +64,22 @@ static void check_told(void *object, size_t alignment, size_t size) {
     if (size != 0 && size != SIZE_UNKNOWN && zero_size_owns(object)) misuse(WRONG_SIZE, object, size);
 }
 
+/* Whether a small object has that alignment, and its trailer tells that size. The trailer may be wrong: free looks at
+ * it. */
+static ALWAYS_INLINE bool tells_size(const void *pointer, size_t alignment, size_t size) {
+    const char *object = (const char *)with_tag(pointer, 0);
+    const struct slab *slab = slab_of(object);
+    if (slab_has_key(slab, 0) || !slab_has_start(object, slab) || (sizeof(void *) < 8 && !page_map_owns_fast(object)))
+        return false;
+    const size_t slot = size_classes[slab->class].size;
+    return size + trailer_short_slack(trailer_word_of(object, slot)) == slot - TRAILER_SIZE &&
+           !(((uintptr_t)object | alignment) & (alignment - 1));
+}
+
 /* Frees an object, and compares the size with the exact size in the trailer. */
 void hardened_free_aligned_of_size(void *object, size_t alignment, size_t size) {
-    if (option(&options.check_sizes)) check_told(object, alignment, size);
+    if (LIKELY(option(&options.check_sizes)) && UNLIKELY(!tells_size(object, alignment, size)))
+        check_told(object, alignment, size);
     jw_free(object);
 }
 

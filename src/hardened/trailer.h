@@ -119,6 +119,12 @@ static ALWAYS_INLINE uint64_t trailer_payload(uint64_t word, size_t slot) {
     return word >> PAYLOAD_SHIFT & (((uint64_t)1 << payload_bits(slot)) - 1);
 }
 
+/* The slack that a word of a small object tells, right or not. */
+static ALWAYS_INLINE size_t trailer_short_slack(uint64_t word) {
+    return (uint16_t)(word >> PAYLOAD_SHIFT);
+}
+_Static_assert(SHORT_SLACK == 16, "a short slack has 16 bits");
+
 /* Decodes a word: BROKEN, or a state. *trailer is the one of the word's payload. */
 static ALWAYS_INLINE enum trailer_state trailer_read(const void *object, size_t slot, uint64_t word,
                                                      struct trailer *trailer, enum keyed_way way) {
