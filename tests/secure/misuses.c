@@ -49,19 +49,24 @@ static void double_free_zero_size(void) {
 
 /* Overflows. */
 
-/* The lower one of two objects side by side: the plain build may place a lone large object where its memory ends. */
-static char *object_before_another(size_t size) {
-    char *objects[8], *lower = NULL;
-    size_t least = SIZE_MAX;
-    for (unsigned i = 0; i < 8; i++) {
-        objects[i] = object(size);
+/* The lower one of the two objects that are closest to each other. *least: bytes from one to the other. */
+static char *closest(char **objects, unsigned count, size_t *least) {
+    char *lower = NULL;
+    *least = SIZE_MAX;
+    for (unsigned i = 0; i < count; i++)
         for (unsigned j = 0; j < i; j++) {
             char *low = objects[i] < objects[j] ? objects[i] : objects[j];
             size_t distance = (size_t)(low == objects[i] ? objects[j] - low : objects[i] - low);
-            if (distance < least) least = distance, lower = low;
+            if (distance < *least) *least = distance, lower = low;
         }
-    }
     return lower;
+}
+/* The lower one of two objects side by side: the plain build may place a lone large object where its memory ends. */
+static char *object_before_another(size_t size) {
+    char *objects[8];
+    size_t least;
+    for (unsigned i = 0; i < 8; i++) objects[i] = object(size);
+    return closest(objects, 8, &least);
 }
 static void overflow_by_eight(size_t size) {
     char *bytes = object_before_another(size);
@@ -78,10 +83,15 @@ static void eight_byte_overflow_large(void) {
 static void overflow_far_large(void) {
     memset(object_before_another(LARGE) + LARGE, 0, LARGE);
 }
-/* The guard is there again when the range has another object. */
+/* The guard is there again when the range has another object. No byte of the object behind it is written. */
 static void overflow_far_large_again(void) {
-    for (unsigned i = 0; i < 200; i++) free(object(LARGE));
-    overflow_far_large();
+    static char *objects[200];
+    size_t least;
+    for (unsigned i = 0; i < 200; i++) objects[i] = object(LARGE);
+    for (unsigned i = 0; i < 200; i++) free(objects[i]);
+    for (unsigned i = 0; i < 130; i++) objects[i] = object(LARGE);
+    char *lower = closest(objects, 130, &least);
+    memset(lower + LARGE, 0, least - LARGE);
 }
 static void overflow_far_huge(void) {
     char *bytes = object(5 << 20);
