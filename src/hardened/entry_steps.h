@@ -58,8 +58,9 @@ static NOINLINE void *malloc_listed(size_t size) {
     size_t list = heap->size_map[slot_for(size)];
     if (UNLIKELY(link_is_end(heap->first[list]))) return allocate_small_sealed(size);
     char *object = heap_pop(&heap->first[list], heap->key);
-    __builtin_prefetch(heap->first[list], 1);
-    return seal_small(object, size_classes[class_of_list(list)].size, size, USUAL_WAY, true);
+    const size_t slot = size_classes[class_of_list(list)].size;
+    slot_prefetch(heap->first[list], slot);
+    return seal_small(object, slot, size, USUAL_WAY, true);
 }
 
 /* `usual`, a constant: the process has USUAL_WAY and zero_on_free. */

@@ -18,6 +18,7 @@
 #include "hardened/fill_words.h"
 #include "hardened/large.h"
 #include "hardened/quarantine_entry.h"
+#include "hardened/trailer.h"
 
 /* What malloc and free need of a class. Its size is a multiple of FREE_TARGET_WORDS (place_of_list). */
 struct quarantine_class {
@@ -108,13 +109,20 @@ static ALWAYS_INLINE void quarantine_put(struct quarantine *quarantine, uint64_t
     quarantine->ring[(uint32_t)state & quarantine->mask] = entry;
 }
 
+/* Fetches the lines of a free slot that malloc reads first: its start and its trailer. `object` may be NULL. */
+static ALWAYS_INLINE void slot_prefetch(const void *object, size_t slot) {
+    uintptr_t start = (uintptr_t)object;
+    __builtin_prefetch(object, 1);
+    __builtin_prefetch((const void *)(start + slot - TRAILER_SIZE), 1); // NOLINT(performance-no-int-to-ptr)
+}
+
 /* Takes a ready object. NULL: there is none, or a fork's child has taken it over, in a signal handler. */
 static ALWAYS_INLINE char *ready_take(struct quarantine_class *class) {
     char **top = class->ready;
     class->ready = top - 1;
     signals_see_order(); /* take_over_ready relies on it */
     char *object = *top;
-    __builtin_prefetch(top[-1], 1);
+    slot_prefetch(top[-1], class->slot);
     if (UNLIKELY(!object)) class->ready = top;
     return object;
 }
