@@ -59,7 +59,7 @@ MISTAKES = {
         "",
         "CHECK failed: back",
     ),
-    "leak": Mistake("frontend/heap_pool.c", "    slab_place(slab->class, record_id(slab), 1);\n", "", "CHECK failed: "),
+    "leak": Mistake("backend/slab_source.h", "    else backend_place_known(range, weight);\n", "", "CHECK failed: "),
     "short": Mistake(
         "core/realloc.c",
         "memcpy(new, object, length);",
