@@ -54,6 +54,15 @@ class Table(unittest.TestCase):
     def test_one_thread(self) -> None:
         self.assertTrue(report(1, 1, "1 thread, 1 round")[0])
 
+    def test_mutants_of_a_client_without_a_row(self) -> None:
+        client = Client("new", Path("new.c"), "2 threads", "none", (), slow=False, few="")
+        results = {"clients": [], "mutants": [{"killed": "new"}], "only_mutants_of": ["new"]}
+        with (
+            mock.patch.object(verify_table, "clients", lambda: [client]),
+            mock.patch.object(verify_table, "all_mutants", list),
+        ):
+            self.assertIn("0 mutants: 0 killed", verify_table.document(results, HEAD))
+
 
 if __name__ == "__main__":
     unittest.main()

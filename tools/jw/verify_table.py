@@ -108,7 +108,7 @@ def document(results: dict, old: str) -> str:
         before = known.get(row["client"])
         count = now[row["client"]] if results["mutants"] or not before else rejected(before)
         known[row["client"]] = entry(row, count, run)
-    for name in results.get("only_mutants_of", ()):
+    for name in known.keys() & set(results.get("only_mutants_of", ())):
         known[name] = re.sub(r"rejects \d+ mutants?;", f"{rejects(now[name])};", known[name])
     told = [known[client.name] for client in clients() if client.name in known]
     mutants = all_mutants()
