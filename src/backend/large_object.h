@@ -54,7 +54,7 @@ void large_free(void *object);
  * range, which is returned. */
 granule_id large_begin_free(void *object);
 
-/* Hardened build: an object that begins where the range begins, which the caller holds. */
+/* Hardened build: makes a range that the caller holds an object, which begins where the range begins. */
 void *large_allocate_held(granule_id range);
 
 /* Usable bytes of an object, without its guard; 0 when none begins at the address. */

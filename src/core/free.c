@@ -49,7 +49,7 @@ NOINLINE void free_own_slowly(struct slab *slab, struct free_target *target, voi
         return;
     }
     struct heap *heap = thread_heap();
-    /* another heap after a fork in a signal handler (heap_fork.c) */
+    /* after a fork in a signal handler the slab is another heap's (heap_fork.c) */
     if (UNLIKELY(!slab_has_key(slab, heap->key))) heap = heap_of(slab);
     if (target != &slab->freed) {
         if (free_to_spent_list(heap, slab, object)) return;

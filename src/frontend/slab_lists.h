@@ -31,7 +31,7 @@ static ALWAYS_INLINE void *slab_refill_freed(struct slab *slab) {
 /* Returns a new local list: the cross list, else objects that were never given out. NULL: there are none. */
 void *slab_refill_slowly(struct slab *slab);
 
-/* Whether slab_refill_slowly would find something. As a call that finds nothing it took 38 instructions of a refill. */
+/* Whether slab_refill_slowly would find something. A refill spent 38 instructions on a call that found nothing. */
 static inline bool slab_has_more(const struct slab *slab) {
     return slab->linked < size_class_capacity(slab->class) || cross_count(&slab->cross) > 0;
 }

@@ -100,8 +100,8 @@ def has_no_choice(told: str, client: Client) -> bool:
 
 
 def document(results: dict, old: str) -> str:
-    """The clients that were run are told anew. Of those whose mutants alone were run, their number is. Of the others it
-    says what it said."""
+    """The clients that were run are told anew. Of those whose mutants alone were run, their number is, if
+    they have a row. Of the others it says what it said."""
     now = Counter(row["killed"] for row in results["mutants"] if row["killed"])
     known, run = entries(old), run_of_today()
     for row in results["clients"]:
