@@ -57,9 +57,9 @@ def stated_computed_now(ops, at: Values):
 
 
 STATED: dict[str, tuple[str, Callable]] = {
-    "word_is": ("return __atomic_load_n(word, __ATOMIC_RELAXED) == (uintptr_t)value;", stated_word_is),
-    "word_load": ("return __atomic_load_n(word, __ATOMIC_RELAXED);", stated_word_load),
-    "byte_load": ("return __atomic_load_n(byte, __ATOMIC_RELAXED);", stated_byte_load),
+    "word_is": ("return relaxed_load(word) == (uintptr_t)value;", stated_word_is),
+    "word_load": ("return relaxed_load(word);", stated_word_load),
+    "byte_load": ("return relaxed_load(byte);", stated_byte_load),
     "difference_less_borrow": (
         "uint32_t unused; uintptr_t from = shared ? word_load(origin) : *origin; "
         "return address - __builtin_sub_overflow(*half, mark, &unused) - from;",
@@ -67,8 +67,7 @@ STATED: dict[str, tuple[str, Callable]] = {
     ),
     "product_is_at_most": ("return value * word_load(factor) <= word_load(most);", stated_product),
     "count_down": (
-        "uint16_t left = (uint16_t)(*count - 1); __atomic_store_n(count, left, __ATOMIC_RELAXED); "
-        "return value > *most || left == 0;",
+        "uint16_t left = (uint16_t)(*count - 1); relaxed_store(count, left); " "return value > *most || left == 0;",
         stated_count_down,
     ),
     "computed_now": ("return value;", stated_computed_now),

@@ -220,5 +220,14 @@ WORD_OF(64)
         else __atomic_store(object_, &value_, order);                                                                  \
     })
 
+#define relaxed_load(object) (*(const volatile __typeof__(*(object)) *)(object))
+#define relaxed_store(object, value) ((void)(*(volatile __typeof__(*(object)) *)(object) = (value)))
+
+#else
+
+/* A relaxed access to a plain word, to which other threads have access in this way, too. */
+#define relaxed_load(object) __atomic_load_n(object, __ATOMIC_RELAXED)
+#define relaxed_store(object, value) __atomic_store_n(object, value, __ATOMIC_RELAXED)
+
 #endif
 #endif

@@ -18,7 +18,7 @@ COLD void disable_wait(void) {
 
 static void mark_disabled(struct heap *heap) {
     for (unsigned size = 0; size <= FRONTEND_MAX; size++)
-        __atomic_store_n(&heap->size_map[size], (uint8_t)list_of_class(DISABLED), __ATOMIC_RELAXED);
+        relaxed_store(&heap->size_map[size], (uint8_t)list_of_class(DISABLED));
 }
 
 COLD void disable_look(struct heap *heap) {

@@ -92,7 +92,7 @@ struct slab *heap_pop_empty(struct heap *heap, unsigned class, bool *untouched) 
 static struct slab *make_slab(struct heap *heap, granule_id granule, unsigned class) {
     struct slab *slab = record_at(granule);
     slab_format(slab, granule_address(granule), class);
-    __atomic_store_n(&slab->key, (uintptr_t)heap->key, __ATOMIC_RELAXED);
+    relaxed_store(&slab->key, (uintptr_t)heap->key);
     leaf_set(granule, leaf_slab(heap->number));
     return slab;
 }

@@ -24,7 +24,7 @@ struct heap *heap_by_number(uint32_t number);
 
 /* The heap that a slab belongs to. */
 static inline struct heap *heap_of(const struct slab *slab) {
-    uintptr_t key = __atomic_load_n(&slab->key, __ATOMIC_RELAXED);
+    uintptr_t key = relaxed_load(&slab->key);
     return heap_by_number(key ? key_number(key) : 0); /* key 0: no slab; heap 0 is never used */
 }
 

@@ -16,7 +16,7 @@ static struct slab *slab_or_null(uint32_t slab) {
 }
 
 static void set_count(struct pool *pool, uint32_t count) {
-    __atomic_store_n(&pool->count, count, __ATOMIC_RELAXED);
+    relaxed_store(&pool->count, count);
 }
 
 void pool_push(struct pool *pool, struct slab *slab) {

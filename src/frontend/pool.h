@@ -42,7 +42,7 @@ bool pool_begin_period(struct pool *pool);
 
 /* How many slabs it has, or more. By any thread. */
 static inline uint32_t pool_count(const struct pool *pool) {
-    return __atomic_load_n(&pool->count, __ATOMIC_RELAXED);
+    return relaxed_load(&pool->count);
 }
 
 static inline bool pool_is_empty(const struct pool *pool) {

@@ -31,8 +31,8 @@ static void end_giving(granule_id id, bool given) {
 static unsigned most_out(const struct slab *slab) {
     /* [RR2] acquire: the budget; pairs [RR1]; client remote_epoch */
     enum slab_state state = (enum slab_state)atomic_load_explicit(&slab->state, memory_order_acquire);
-    unsigned budget = __atomic_load_n(&slab->freed.budget, __ATOMIC_RELAXED);
-    unsigned class = __atomic_load_n(&slab->class, __ATOMIC_RELAXED);
+    unsigned budget = relaxed_load(&slab->freed.budget);
+    unsigned class = relaxed_load(&slab->class);
     if (state == PARTIAL) return budget;
     if (state == WANTED) return size_class_capacity(class) - 1 + budget;
     return state == FULL ? size_class_capacity(class) - size_classes[class].frees_until_reopen + budget : 0;

@@ -8,7 +8,7 @@
 #include "platform/assert.h"
 
 static ALWAYS_INLINE void map_size(struct heap *heap, unsigned size, unsigned to) {
-    __atomic_store_n(&heap->size_map[size], (uint8_t)list_of_class(to), __ATOMIC_RELAXED);
+    relaxed_store(&heap->size_map[size], (uint8_t)list_of_class(to));
 }
 
 /* Sends the sizes of a class to the list of class `to`. Their number is a multiple of four; four at a time take a third

@@ -120,7 +120,7 @@ static ALWAYS_INLINE bool slab_has_key(const struct slab *slab, uint64_t key) {
 
 /* The granule is no slab any more. By the slab's holder. */
 static inline void slab_clear_key(struct slab *slab) {
-    __atomic_store_n(&slab->key, 0, __ATOMIC_RELAXED);
+    relaxed_store(&slab->key, 0);
 }
 
 /* Not 0 in the child of a fork: new slabs link their objects in random order. 0: in the order of addresses. */
@@ -133,7 +133,7 @@ static ALWAYS_INLINE uint64_t slab_key(const struct slab *slab) {
 
 /* Writes the origin. By the owner; a thread that frees a foreign address may read the origin meanwhile. */
 static ALWAYS_INLINE void slab_set_origin(struct slab *slab, uintptr_t origin) {
-    __atomic_store_n(&slab->origin, origin, __ATOMIC_RELAXED);
+    relaxed_store(&slab->origin, origin);
 }
 
 /* Whether an address is where an object begins: size_class_last says why. On 64 bits false as well for a foreign
@@ -162,7 +162,7 @@ static inline void slab_set_state(struct slab *slab, enum slab_state state) {
 
 /* Writes a budget. Rounds read the budget of a FULL, WANTED or PARTIAL slab. */
 static ALWAYS_INLINE void free_target_set_budget(struct free_target *target, unsigned budget) {
-    __atomic_store_n(&target->budget, (uint16_t)budget, __ATOMIC_RELAXED);
+    relaxed_store(&target->budget, (uint16_t)budget);
 }
 
 /* The address of the slab less 1. Not of an EMPTY slab: its origin is poisoned. */

@@ -20,10 +20,10 @@ void slab_format(struct slab *slab, const char *start, unsigned size_class) {
     free_target_set_budget(&slab->freed, 0);
     slab->target = &slab->freed;
     slab_set_origin(slab, (uintptr_t)start - 1);
-    __atomic_store_n(&slab->reciprocal, size_classes[size_class].reciprocal, __ATOMIC_RELAXED);
-    __atomic_store_n(&slab->last, size_class_last(size_class), __ATOMIC_RELAXED);
+    relaxed_store(&slab->reciprocal, size_classes[size_class].reciprocal);
+    relaxed_store(&slab->last, size_class_last(size_class));
     slab->linked = 0;
-    __atomic_store_n(&slab->class, (uint8_t)size_class, __ATOMIC_RELAXED); /* a round may look */
+    relaxed_store(&slab->class, (uint8_t)size_class); /* a round may look */
     slab->marked = true;
     cross_format(&slab->cross);
 }

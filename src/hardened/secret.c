@@ -32,5 +32,5 @@ void secrets_start(void) {
 
 void way_choose(void) {
     bool usual = keyed_way() == USUAL_WAY && (!JW_WIDE || wide_is_there()) && option(&options.zero_on_free);
-    __atomic_store_n(&secrets.usual, usual && !is_tracking(), __ATOMIC_RELAXED);
+    relaxed_store(&secrets.usual, usual && !is_tracking());
 }

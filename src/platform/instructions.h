@@ -20,7 +20,7 @@ typedef uint32_t __attribute__((may_alias, aligned(1))) any_half;
 /* word_is: whether the word in memory has that value; relaxed. GCC would load an atomic word, and compute its address,
  * by separate instructions. */
 static ALWAYS_INLINE bool word_is_in_c(const uintptr_t *word, uint64_t value) {
-    return __atomic_load_n(word, __ATOMIC_RELAXED) == (uintptr_t)value;
+    return relaxed_load(word) == (uintptr_t)value;
 }
 
 #if JW_X86_64_FORMS
@@ -44,13 +44,13 @@ static ALWAYS_INLINE uintptr_t word_load(const uintptr_t *word) {
     __asm__("ldr %[loaded], %[word]" : [loaded] "=r"(loaded) : [word] "m"(*word));
     return loaded;
 #else
-    return __atomic_load_n(word, __ATOMIC_RELAXED);
+    return relaxed_load(word);
 #endif
 }
 
 /* byte_load: loads the byte, relaxed. It is in assembler for the same reason as word_is. */
 static ALWAYS_INLINE uintptr_t byte_load_in_c(const uint8_t *byte) {
-    return __atomic_load_n(byte, __ATOMIC_RELAXED);
+    return relaxed_load(byte);
 }
 
 #if JW_X86_64_FORMS
@@ -109,7 +109,7 @@ static ALWAYS_INLINE bool product_is_at_most_in_asm(uintptr_t value, const uintp
 // NOLINTNEXTLINE(readability-non-const-parameter): it writes to the count
 static ALWAYS_INLINE bool count_down_in_c(uint16_t *count, uintptr_t value, const uintptr_t *most) {
     uint16_t left = (uint16_t)(*count - 1);
-    __atomic_store_n(count, left, __ATOMIC_RELAXED);
+    relaxed_store(count, left);
     return value > *most || left == 0;
 }
 
