@@ -111,8 +111,10 @@ static inline struct cross_word cross_get_linked(const struct cross_list *list) 
 
 /* One try to push onto a list without marks. False: use cross_push_slowly. */
 static ALWAYS_INLINE bool cross_push(struct cross_list *list, char *origin, void *object, uint64_t key) {
-    struct cross_word word = cross_without_marks(cross_get(list));
+    /* now: then the word stays in the register that the comparison needs */
+    struct cross_word word = {half_computed_now(cross_get(list).raw)};
     char *first = cross_first(origin, word);
+    word = cross_without_marks(word);
     /* now: then the link is made in the register of `first` */
     uint32_t old = word.raw, new = half_computed_now(cross_word_after_push(word, first, object));
     link_write(object, first, key);
