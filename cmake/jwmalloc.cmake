@@ -98,7 +98,7 @@ if(CMAKE_C_COMPILER_ID STREQUAL "GNU")
     # them twice (0.3 KB of text). Nor is there a second way out that saves no registers (0.3 KB).
     set(jw_far_options -freorder-blocks-algorithm=simple -fno-shrink-wrap)
     # No second way out of a function that saves no registers, and nothing that is kept in one for a whole loop: less
-    # text, and smaller unwind tables. Nor is anything computed in a step of its own for several uses.
+    # text, and smaller unwind tables. -fno-expensive-optimizations: 64 B less text, 24 B less tables (AArch64).
     set(jw_small_options -fno-inline-small-functions -fno-shrink-wrap -fno-move-loop-invariants -fno-tree-loop-im
         -fno-tree-vrp -fno-tree-tail-merge -fno-code-hoisting -fno-expensive-optimizations ${jw_still_options})
 endif()

@@ -67,7 +67,7 @@ STATED: dict[str, tuple[str, Callable]] = {
     ),
     "product_is_at_most": ("return value * word_load(factor) <= word_load(most);", stated_product),
     "count_down": (
-        "uint16_t left = (uint16_t)(*count - 1); relaxed_store(count, left); " "return value > *most || left == 0;",
+        "uint16_t left = (uint16_t)(*count - 1); relaxed_store(count, left); return value > *most || left == 0;",
         stated_count_down,
     ),
     "computed_now": ("return value;", stated_computed_now),

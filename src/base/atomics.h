@@ -175,7 +175,8 @@ static inline __attribute__((always_inline)) bool lse_exchange_if(void *object, 
 
 /* A relaxed load or store of GCC takes an address without an offset, so each field of a structure costs an instruction
  * more. A volatile access of the word is as good: it is one instruction, and the compiler neither repeats it nor leaves
- * it out. GCC moves no access to memory over an acquire before it or a release behind it. */
+ * it out. GCC moves no access to memory over an acquire before it or a release behind it.
+ * relaxed_load and relaxed_store do the same for plain words, which other threads access in this way, too. */
 #if JW_LSE_CALLS && !defined __clang__ && defined __OPTIMIZE__
 
 #define WORD_OF(bits)                                                                                                  \
@@ -225,7 +226,6 @@ WORD_OF(64)
 
 #else
 
-/* A relaxed access to a plain word, to which other threads have access in this way, too. */
 #define relaxed_load(object) __atomic_load_n(object, __ATOMIC_RELAXED)
 #define relaxed_store(object, value) __atomic_store_n(object, value, __ATOMIC_RELAXED)
 

@@ -111,7 +111,7 @@ static inline struct cross_word cross_get_linked(const struct cross_list *list) 
 
 /* One try to push onto a list without marks. False: use cross_push_slowly. */
 static ALWAYS_INLINE bool cross_push(struct cross_list *list, char *origin, void *object, uint64_t key) {
-    /* now: then the word stays in the register that the comparison needs */
+    /* now: then the word is loaded into the register that the compare-exchange needs */
     struct cross_word word = {half_computed_now(cross_get(list).raw)};
     char *first = cross_first(origin, word);
     word = cross_without_marks(word);
