@@ -15,7 +15,8 @@
 /* The four cases above. */
 NOINLINE void *allocate_far(struct heap *heap, size_t size, size_t list_index) {
     void *object = heap->first[list_index];
-    if (link_is_end(object)) return allocate_slowly(heap, size, list_index);
+    if (link_is_end(object) && list_index == NO_LIST) return allocate_unlisted(heap, size);
+    if (link_is_end(object)) return allocate_small(heap, size, class_of_list(list_index));
     if (STRICT_LINKS || JW_FILL || link_next(object, heap->key) != LINK_END) return heap_pop_slowly(heap, list_index);
     heap->first[list_index] = LINK_END;
     link_clear(object);

@@ -1,7 +1,7 @@
 /* route.c - the slow path of malloc: finds the tier of a size.
  *
- *   allocate_slowly
  *     small   allocate_small          heap_refill; without a heap: attach one
+ *   allocate_unlisted
  *     mid     midend_allocate_cached, then allocate_mid: the thread's other ways in the midend
  *     large   allocate_large          the thread's range cache
  *             allocate_uncached       mid and large sizes that found nothing until here, and huge ones
@@ -63,8 +63,6 @@ static void *refill_small(void *heap, size_t class) {
     void *object = heap_refill(heap, (unsigned)class);
     return LIKELY(object) ? object : refill_without_memory(heap, (unsigned)class);
 }
-
-static NOINLINE void *allocate_small(struct heap *heap, size_t size, unsigned class);
 
 /* Allocates a small object where the local list may have objects. */
 static NOINLINE void *pop_or_allocate(struct heap *heap, size_t size) {
@@ -162,7 +160,7 @@ static NOINLINE void *allocate_large(struct heap *heap, size_t size) {
 }
 
 static void *allocate_for_disabled(struct heap *heap, size_t size) {
-    return size - 1 < FRONTEND_MAX ? pop_or_allocate(heap, size) : allocate_slowly(heap, size, NO_LIST);
+    return size - 1 < FRONTEND_MAX ? pop_or_allocate(heap, size) : allocate_unlisted(heap, size);
 }
 
 /* Allocates where new objects have chosen contents (new_contents.h). */
@@ -192,15 +190,13 @@ static NOINLINE void *allocate_mid(void *own_heap, size_t size) {
     return LIKELY(object) ? object : allocate_large(heap, size);
 }
 
-static NOINLINE void *allocate_small(struct heap *heap, size_t size, unsigned class) {
+NOINLINE void *allocate_small(struct heap *heap, size_t size, unsigned class) {
     if (UNLIKELY(heap == &no_heap)) return allocate_without_heap(size);
     if (UNLIKELY(class == DISABLED)) return allocate_later(heap, size);
     return watch_call(SLOW_SMALL, refill_small, heap, class);
 }
 
-NOINLINE void *allocate_slowly(struct heap *heap, size_t size, size_t list_index) {
-    /* a small size, whose list is empty or belongs to DISABLED */
-    if (list_index != NO_LIST) return allocate_small(heap, size, class_of_list(list_index));
+NOINLINE void *allocate_unlisted(struct heap *heap, size_t size) {
     /* a large or huge size, or size 0, which wraps; size 0 gets an object of size 1's class */
     if (UNLIKELY(size - 1 >= BACKEND_MIN - 1))
         return LIKELY(size > 0) ? allocate_large(heap, size) : pop_or_allocate(heap, 1);

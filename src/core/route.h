@@ -19,9 +19,10 @@ static ALWAYS_INLINE enum serving_tier tier_of(size_t size) {
     return large_fits(size, 1) ? TIER_LARGE : TIER_HUGE;
 }
 
-/* Serves requests that the hit path cannot serve: the local list is empty. `list_index`: in heap->first; the
- * index of NO_CLASS stands for size 0 and sizes above the frontend's. */
-void *allocate_slowly(struct heap *heap, size_t size, size_t list_index);
+/* Serve requests that the hit path cannot serve: small ones, whose class's local list is empty; and those of NO_LIST,
+ * which are size 0 and the sizes above the frontend's. */
+void *allocate_small(struct heap *heap, size_t size, unsigned class);
+void *allocate_unlisted(struct heap *heap, size_t size);
 
 /* Allocates from the first tier above the small ones that has memory. *dirty_bytes: bytes at the object's start that
  * may not be 0; SIZE_MAX: all may. NULL and ENOMEM: no tier has memory. */

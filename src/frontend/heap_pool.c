@@ -81,10 +81,13 @@ struct slab *heap_pop_empty(struct heap *heap, unsigned class, bool *untouched) 
     if (!slab) return NULL;
     *untouched = slab->linked == 0;
     slab_set_origin(slab, slab->origin - ORIGIN_POISON);
-    if (slab->class != class) {
-        if (!*untouched) slab_clear_links(slab);
-        slab_format(slab, slab_origin(slab) + 1, class);
+    if (slab->class == class) return slab;
+    if (!*untouched) {
+        slab_clear_links(slab);
+        slab->linked = 0;
+        slab->freed.first = LINK_END;
     }
+    slab_set_class(slab, class);
     return slab;
 }
 

@@ -28,13 +28,17 @@ static NOINLINE void *refill_anew(struct heap *heap, unsigned class) {
     if (!slab) return NULL;
     heap->in_use_count++;
     size_map_count_slab(heap, class);
-    heap_make_current(heap, slab);
-    if (!untouched || RANDOM_ORDER || JW_FILL || UNLIKELY(slab_scatter_secret))
-        return pop_refilled(heap, class, slab_refill(slab));
+    slab_set_state(slab, CURRENT);
+    if (!untouched || RANDOM_ORDER || JW_FILL || UNLIKELY(slab_scatter_secret)) {
+        void *first = slab_refill(slab);
+        heap_make_current(heap, class, slab);
+        return pop_refilled(heap, class, first);
+    }
     /* Gives out the first object and writes no link: the program is about to touch the object. So the page fault is the
      * program's, not malloc's. */
     slab->linked++;
-    free_target_set_budget(&slab->freed, slab->freed.budget + 1u);
+    free_target_set_budget(&slab->freed, 2);
+    heap_make_current(heap, class, slab);
     return slab_origin(slab) + 1;
 }
 
@@ -43,7 +47,7 @@ static NOINLINE void *refill_anew(struct heap *heap, unsigned class) {
 static ALWAYS_INLINE void prefetch_next(const struct slab *slab) {
     if (!slab) return;
     __builtin_prefetch(slab->freed.first, 1);
-    __builtin_prefetch(slab_by_id(&slab->freed.next), 1);
+    __builtin_prefetch(record_at(slab_id_get(&slab->freed.next)), 1);
 }
 
 /* Pops the first partial slab that no round works on. NULL: there is none among the first COLLECT_STEPS. */
@@ -57,22 +61,22 @@ static struct slab *next_partial(struct heap *heap, unsigned class) {
     return NULL;
 }
 
-static NOINLINE void *refill_slowly(struct heap *heap, unsigned class) {
+static void *refill_slowly(struct heap *heap, unsigned class) {
     struct slab *slab = heap->current[class];
     if (slab) {
         do {
-            void *first = slab_has_more(slab) ? slab_refill_slowly(slab) : NULL; /* the freed list is empty */
+            void *first = slab_has_more(slab, class) ? slab_refill_slowly(slab) : NULL; /* the freed list is empty */
             if (first) return pop_refilled(heap, class, first);
-        } while (!heap_make_full(heap, slab));
+        } while (!heap_make_full(heap, class, slab));
         heap_leave_current(heap, class);
     }
     heap_take_incoming(heap);
     slab = next_partial(heap, class);
     if (UNLIKELY(!slab)) return refill_anew(heap, class);
     prefetch_next(heap->partial[class]);
-    heap_make_current(heap, slab);
     void *first = slab_refill(slab);
     invariant(first); /* a partial slab has an object in one of its lists */
+    heap_make_current(heap, class, slab);
     return pop_refilled(heap, class, first);
 }
 

@@ -70,7 +70,7 @@ static bool leave_spent_current(struct heap *heap, unsigned class) {
     struct slab *current = heap->current[class];
     if (!current) return true;
     bool left = !link_is_end(current->freed.first) || current->linked < size_class_capacity(class);
-    if (left || !heap_make_full(heap, current)) return false;
+    if (left || !heap_make_full(heap, class, current)) return false;
     heap_leave_current(heap, class);
     return true;
 }
@@ -78,7 +78,7 @@ static bool leave_spent_current(struct heap *heap, unsigned class) {
 /* Takes a full slab back from rounds (slab_regain). False: a round has it; its state is as before. */
 static bool regain_full_slab(struct slab *slab) {
     enum slab_state state = slab_state(slab);
-    if (LIKELY(slab_regain(slab, slab_out(slab)))) return true;
+    if (LIKELY(slab_regain(slab, slab_out_of_full(slab)))) return true;
     slab_set_state(slab, state);
     return false;
 }
@@ -90,8 +90,9 @@ static bool refill_from_full(struct heap *heap, struct slab *slab) {
     if (!class_needs_refill(heap, class)) return false;
     heap->maintenance_ticks++;
     if (!leave_spent_current(heap, class) || !regain_full_slab(slab)) return false;
-    heap_make_current(heap, slab);
-    heap->local[class].first = slab_refill(slab);
+    void *first = slab_refill(slab);
+    heap_make_current(heap, class, slab);
+    heap->local[class].first = first;
     return true;
 }
 
@@ -103,7 +104,7 @@ void heap_open_slab(struct heap *heap, struct slab *slab) {
         return;
     }
     invariant(slab_is_full(slab));
-    heap_make_partial(heap, slab, slab_out(slab));
+    heap_make_partial(heap, slab, slab_out_of_full(slab));
 }
 
 COLD void heap_want_slab(struct slab *slab) {

@@ -40,22 +40,21 @@ void heap_make_partial(struct heap *heap, struct slab *slab, uint32_t out);
 void heap_collect_if_empty(struct heap *heap, struct slab *slab);
 
 /* Inline, as the next two: each refill does them. As calls they cost 0.2 instructions of a malloc's mean and 0.4 of a
- * free's (./jw asm). Makes the slab the current one of its class. */
-static inline void heap_make_current(struct heap *heap, struct slab *slab) {
-    slab_set_state(slab, CURRENT);
-    slab->target = QUARANTINED ? &slab->freed : &heap->local[slab->class];
-    free_target_set_budget(&slab->freed, slab->freed.budget + 1u);
-    heap->current[slab->class] = slab;
+ * free's (./jw asm). Makes the slab the current one of its class. After its budget was pinned: where a signal handler
+ * forks, the child collects current slabs. */
+static inline void heap_make_current(struct heap *heap, unsigned class, struct slab *slab) {
+    slab->target = QUARANTINED ? &slab->freed : &heap->local[class];
+    heap->current[class] = slab;
 }
 
 /* Makes a current slab FULL or WANTED. False: other threads have freed objects of the slab meanwhile. */
-static inline bool heap_make_full(const struct heap *heap, struct slab *slab) {
+static inline bool heap_make_full(const struct heap *heap, unsigned class, struct slab *slab) {
     if (cross_count(&slab->cross) > 0 || (!slab->marked && !slab_mark(slab))) return false;
-    unsigned frees = size_classes[slab->class].frees_until_reopen;
+    unsigned frees = size_classes[class].frees_until_reopen;
     bool wanted = heap->wants_slabs && frees > 1;
     free_target_set_budget(&slab->freed, wanted ? 1 : frees);
     slab_set_state(slab, wanted ? WANTED : FULL);
-    if (size_classes[slab->class].cache_room == 0) slab->target = &slab->freed;
+    if (size_classes[class].cache_room == 0) slab->target = &slab->freed;
     return true;
 }
 

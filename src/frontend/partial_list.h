@@ -17,14 +17,15 @@ static inline struct slab *slab_before(const struct slab *slab) {
 
 /* Pushes the slab behind all others of its list. */
 static inline void partial_push(struct slab **first, struct slab *slab) {
+    const granule_id id = record_id(slab);
     slab_id_put(&slab->freed.next, 0);
     if (*first) {
         slab_id_copy(&slab->freed.previous, &(*first)->freed.previous);
-        slab_id_set(&slab_before(slab)->freed.next, slab);
+        slab_id_put(&slab_before(slab)->freed.next, id);
     } else {
         *first = slab;
     }
-    slab_id_set(&(*first)->freed.previous, slab);
+    slab_id_put(&(*first)->freed.previous, id);
 }
 
 static inline void partial_remove(struct slab **first, struct slab *slab) {

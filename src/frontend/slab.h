@@ -103,10 +103,6 @@ static inline struct slab *slab_by_id(const struct slab_id *id) {
     return number ? (struct slab *)record_at(number) : NULL;
 }
 
-static inline void slab_id_set(struct slab_id *id, const struct slab *slab) {
-    slab_id_put(id, record_id(slab));
-}
-
 static inline void slab_id_copy(struct slab_id *to, const struct slab_id *from) {
     to->low = from->low;
     to->high = from->high;

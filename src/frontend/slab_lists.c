@@ -15,15 +15,19 @@ _Static_assert(MOST_SHUFFLED - 1 <= UINT16_MAX >> 4, "an object's place in a bat
 
 uint64_t slab_scatter_secret;
 
+void slab_set_class(struct slab *slab, unsigned size_class) {
+    relaxed_store(&slab->reciprocal, size_classes[size_class].reciprocal);
+    relaxed_store(&slab->last, size_class_last(size_class));
+    relaxed_store(&slab->class, (uint8_t)size_class); /* a round may look */
+}
+
 void slab_format(struct slab *slab, const char *start, unsigned size_class) {
     slab->freed.first = LINK_END;
     free_target_set_budget(&slab->freed, 0);
     slab->target = &slab->freed;
     slab_set_origin(slab, (uintptr_t)start - 1);
-    relaxed_store(&slab->reciprocal, size_classes[size_class].reciprocal);
-    relaxed_store(&slab->last, size_class_last(size_class));
+    slab_set_class(slab, size_class);
     slab->linked = 0;
-    relaxed_store(&slab->class, (uint8_t)size_class); /* a round may look */
     slab->marked = true;
     cross_format(&slab->cross);
 }
@@ -80,7 +84,11 @@ static void *link_batch(struct slab *slab) {
     free_target_set_budget(&slab->freed, slab->freed.budget + batch);
     const uint64_t key = slab_key(slab);
     if (shuffled) return link_shuffled(first, batch, shape->size, key);
-    for (char *object = first; object < last; object += shape->size) link_write(object, object + shape->size, key);
+    const size_t size = shape->size; /* read once: a link may alias it */
+    for (char *object = first, *next; object < last; object = next) {
+        next = object + size;
+        link_write(object, next, key);
+    }
     link_write(last, LINK_END, key);
     return first;
 }
@@ -115,8 +123,8 @@ void slab_drain_cross(struct slab *slab) {
 unsigned slab_out(const struct slab *slab) {
     switch (slab_state(slab)) {
     case PARTIAL: return slab->freed.budget;
-    case FULL: return slab->linked - (size_classes[slab->class].frees_until_reopen - slab->freed.budget);
-    case WANTED: return slab->linked - (1u - slab->freed.budget);
+    case FULL:
+    case WANTED: return slab_out_of_full(slab);
     case EMPTY: return 0;
     default: return slab->freed.budget - 1u;
     }

@@ -15,6 +15,9 @@
 /* Makes a fresh slab of the class at that address, marked. Its state and key are left to the caller. */
 void slab_format(struct slab *slab, const char *start, unsigned size_class);
 
+/* Makes a slab without links one of the class. */
+void slab_set_class(struct slab *slab, unsigned size_class);
+
 /* Clears the links of a slab without objects, before its memory is cut into other objects or leaves the heap. The
  * program could read the links there. */
 void slab_clear_links(const struct slab *slab);
@@ -32,15 +35,17 @@ static ALWAYS_INLINE void *slab_refill_freed(struct slab *slab) {
 void *slab_refill_slowly(struct slab *slab);
 
 /* Whether slab_refill_slowly would find something. A refill spent 38 instructions on a call that found nothing. */
-static inline bool slab_has_more(const struct slab *slab) {
-    return slab->linked < size_class_capacity(slab->class) || cross_count(&slab->cross) > 0;
+static inline bool slab_has_more(const struct slab *slab, unsigned class) {
+    return slab->linked < size_class_capacity(class) || cross_count(&slab->cross) > 0;
 }
 
-/* Returns a new local list: the freed list, else the cross list, else objects that were never given out. NULL: all
- * objects are in use. */
+/* Returns the first local list of a slab that has become CURRENT, and pins the budget: the freed list, else the cross
+ * list, else objects that were never given out. */
 static inline void *slab_refill(struct slab *slab) {
     void *first = slab_refill_freed(slab);
-    return first ? first : slab_refill_slowly(slab);
+    if (first) return first;
+    free_target_set_budget(&slab->freed, slab->freed.budget + 1u);
+    return slab_refill_slowly(slab);
 }
 
 /* Moves a list of the slab's objects to the freed list. Walks the list if the freed list is not empty. */
@@ -51,5 +56,11 @@ void slab_drain_cross(struct slab *slab);
 
 /* Objects given out, or waiting in the local or the cross list. */
 unsigned slab_out(const struct slab *slab);
+
+/* The same, of a FULL or WANTED slab: all but those that its owner has freed. */
+static inline unsigned slab_out_of_full(const struct slab *slab) {
+    unsigned frees = slab_state(slab) == FULL ? size_classes[slab->class].frees_until_reopen : 1u;
+    return slab->linked - (frees - slab->freed.budget);
+}
 
 #endif

@@ -19,8 +19,10 @@ static void **local(void) {
     return &heap.local[slab->class].first;
 }
 
+/* As a current slab is refilled. */
 static bool refill(void) {
-    void *first = slab_refill(slab);
+    void *first = slab_refill_freed(slab);
+    if (!first) first = slab_refill_slowly(slab);
     *local() = first ? first : LINK_END;
     return first;
 }
