@@ -20,6 +20,7 @@
 
 #include <jwmalloc.h>
 
+#include <errno.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -78,6 +79,20 @@ DISPATCH_FUNCTION int dispatch_iterate(void *base, size_t size, void (*callback)
                                        void *argument) {
     struct dispatch_call call = {callback, argument};
     return jw_malloc_iterate((uintptr_t)base, size, dispatch_tell, &call);
+}
+
+DISPATCH_FUNCTION void dispatch_find(uintptr_t object, size_t size, void *found) {
+    (void)object, (void)size;
+    *(int *)found = 1;
+}
+
+/* OpenHarmony's malloc_check_from_ptr, which is in no table: 1 if an object in use begins there, else 0. -1: the
+ * hardened build does not tell (ENOSYS), or the call may be made again (EAGAIN). */
+DISPATCH_FUNCTION int dispatch_check_from_ptr(void *object) {
+    int found = 0;
+    if (jw_malloc_iterate((uintptr_t)object, 1, dispatch_find, &found) == 0) return found;
+    if (errno == ENOTSUP) errno = ENOSYS;
+    return -1;
 }
 
 #if DISPATCH_OPENHARMONY < 5

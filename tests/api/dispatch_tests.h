@@ -146,6 +146,23 @@ static void objects_are_told_of(void **state) {
     table.malloc_enable();
 }
 
+#ifdef DISPATCH_OPENHARMONY
+static void addresses_are_told_apart(void **state) {
+    (void)state;
+    char *objects[] = {table.malloc(24), table.malloc(3000), table.malloc(100000), table.malloc(5 << 20)}, local;
+    int known = dispatch_check_from_ptr(objects[0]);
+    if (known < 0) assert_int_equal(errno, ENOSYS); /* the hardened build */
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(dispatch_check_from_ptr(objects[i]), known < 0 ? -1 : 1);
+        assert_int_equal(dispatch_check_from_ptr(objects[i] + 8), known < 0 ? -1 : 0);
+        table.free(objects[i]);
+        assert_int_equal(dispatch_check_from_ptr(objects[i]), known < 0 ? -1 : 0);
+    }
+    assert_int_equal(dispatch_check_from_ptr(&local), known < 0 ? -1 : 0);
+    assert_int_equal(dispatch_check_from_ptr(NULL), known < 0 ? -1 : 0);
+}
+#endif
+
 static void write_to_length(void *length, const char *text) {
     *(size_t *)length += strlen(text);
 }
@@ -178,6 +195,9 @@ int main(void) {
         cmocka_unit_test(objects_come_and_go),
         cmocka_unit_test(objects_are_aligned),
         cmocka_unit_test(objects_are_told_of),
+#ifdef DISPATCH_OPENHARMONY
+        cmocka_unit_test(addresses_are_told_apart),
+#endif
         cmocka_unit_test(numbers_are_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,6 +8,7 @@ import orders
 PARAMETERS = orders.ROOT / "src/api/mallopt.def"
 DISPATCH = orders.ROOT / "src/api/dispatch.def"
 CONTROLS = orders.ROOT / "src/core/host_controls.def"
+COLUMNS = 120
 
 
 def values(text: str) -> str:
@@ -36,8 +37,12 @@ def dispatch() -> str:
     text = re.sub(r"/\*.*?\*/", "", DISPATCH.read_text(), flags=re.S)
     rows = ["| platform | entry | served by | remark |", "| --- | --- | --- | --- |"]
     for _, platform, name, ours, remark in re.findall(r'(ENTRY|LACKS)\((\w+), (\w+), (?:(\w+), )?"([^"]*)"\)', text):
-        served = f"`{ours}`" if ours else "no function"
-        rows.append(f"| {platform} | `{name}` | {served} | {remark} |")
+        end = f" | {f'`{ours}`' if ours else 'no function'} | {remark} |"
+        joined = rows[-1].removesuffix(end) + f", `{name}`" + end
+        if not ours and rows[-1].endswith(end) and len(joined) <= COLUMNS:
+            rows[-1] = joined  # with those before it, which nothing serves either
+        else:
+            rows.append(f"| {platform} | `{name}`{end}")
     return "\n".join(rows)
 
 
