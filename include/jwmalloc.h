@@ -158,6 +158,7 @@ enum {
     JW_M_DECAY_TIME = -100,     /* time between rounds; value 0: a purge now, then 10 ms; 1: 500 ms; -1: 60 s */
     JW_M_PURGE = -101,          /* give unused memory back now */
     JW_M_PURGE_ALL = -104,      /* the same */
+    JW_M_PURGE_FAST = -105,     /* jw_purge(JW_PURGE_THREADS, 1000) */
     JW_M_RECLAIM_THREAD = -2001 /* jwmalloc's own. value 0: as jw_reclaim_pause; 1: as jw_reclaim_resume */
 };
 

@@ -98,11 +98,13 @@ JW_EXPORT int jw_mallopt(int parameter, int value) {
         PERTURB = -6,
         ANDROID_ZERO_INIT = -203,
         ANDROID_LOG_STATS = -205,
-        OPENHARMONY_FLUSH_THREAD_CACHE = -1002
+        OPENHARMONY_FLUSH_THREAD_CACHE = -1002,
+        PURGE_FAST_US = 1000
     };
     switch (parameter) {
     case JW_M_PURGE:
     case JW_M_PURGE_ALL: jw_malloc_trim(0); return 1;
+    case JW_M_PURGE_FAST: jw_purge(JW_PURGE_THREADS, PURGE_FAST_US); return 1;
     case JW_M_DECAY_TIME: return set_decay_time(value);
     case JW_M_RECLAIM_THREAD: return set_reclaim_thread(value);
     case MXFAST:

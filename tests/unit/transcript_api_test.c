@@ -205,9 +205,10 @@ static void parameters(void) {
     options.init = INIT_PATTERN;
     say("with a pattern: %d %d\n", jw_mallopt(-103, 0), jw_mallopt(-103, 1));
     options.init = INIT_NONE;
-    static const int acting[][2] = {
-        {JW_M_PURGE, 0}, {JW_M_PURGE_ALL, 0}, {JW_M_DECAY_TIME, 0},     {JW_M_DECAY_TIME, 1},    {-203, 1},
-        {-203, 0},       {-1002, 0},          {JW_M_RECLAIM_THREAD, 0}, {JW_M_RECLAIM_THREAD, 1}};
+    static const int acting[][2] = {{JW_M_PURGE, 0},         {JW_M_PURGE_ALL, 0}, {JW_M_DECAY_TIME, 0},
+                                    {JW_M_DECAY_TIME, 1},    {-203, 1},           {-203, 0},
+                                    {JW_M_PURGE_FAST, 0},    {-1002, 0},          {JW_M_RECLAIM_THREAD, 0},
+                                    {JW_M_RECLAIM_THREAD, 1}};
     for (unsigned i = 0; i < sizeof acting / sizeof *acting; i++) {
         STEP("some objects", for (unsigned k = 0; k < 100; k++) take(0, 16 + k * k * 11 % 30000);
              give_many(HEAPS, 100, 1));
