@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "backend/hardened_hooks.h"
+#include "backend/limits.h"
 #include "config/options.h"
 #include "core/start.h"
 #include "core/tagging.h"
@@ -12,6 +13,7 @@
 #include "frontend/heap_lifecycle.h"
 #include "frontend/size_map.h"
 #include "frontend/thread_heap.h"
+#include "platform/platform.h"
 #include "platform/tags.h"
 
 #if JW_HOSTED || SECOND_WAY || TAGGED_ENTRIES
@@ -56,6 +58,17 @@ int jw_set_memory_tags(int level) {
 
 int jw_set_large_slack(int on) {
     return on ? ENOTSUP : 0;
+}
+
+int jw_watch_group(int on) {
+    struct group_memory group;
+    if (!allocator_start()) return ENOMEM;
+    platform_watch_group(on ? START_OWN_GROUP : "", START_GROUPS);
+    bool found = platform_group_memory(&group);
+    atomic_store_explicit(&options.pressure, found, memory_order_relaxed);
+    atomic_store_explicit(&pressure_limit, 0, memory_order_relaxed);
+    limits_look();
+    return on && !found ? ENOTSUP : 0;
 }
 
 #if TRACKED_ENTRIES || SECOND_WAY

@@ -43,4 +43,9 @@ void jw_freed(void *address);
 /* More room behind large objects, for programs that write beyond them. Refused. */
 JW_EXPORT int jw_set_large_slack(int on);
 
+/* Switches the option pressure on or off, and finds the process's control group anew: for a child of the zygote, after
+ * its move to a group of its own. Files that were kept open for another group are closed. ENOTSUP: there is no group
+ * to watch, and the option is off. To be called while the process has no other thread. */
+JW_EXPORT int jw_watch_group(int on);
+
 #endif

@@ -30,7 +30,7 @@ static COLD void watch_group(void) {
     static bool watched;
     if (watched || !option(&options.pressure)) return;
     watched = true;
-    platform_watch_group("/proc/self/cgroup", "/sys/fs/cgroup");
+    platform_watch_group(START_OWN_GROUP, START_GROUPS);
     limits_look();
 }
 

@@ -333,9 +333,25 @@ static ALWAYS_INLINE char *append_groups(char *path, char *base, const char *con
     return android ? append_text(path, last, "/dev/memcg") : append_text(slash, last, "memory");
 }
 
+/* The descriptor; 0: there is none, or it refers to another file by now. */
+static long group_file(unsigned which) {
+    long file = kept_descriptor(&group_files[which]);
+    return file != 0 && has_kept_file(file, &group_files[which]) ? file : 0;
+}
+
+static void forget_group(void) {
+    for (unsigned which = 0; which < KEPT_FILES; which++) {
+        long file = group_file(which);
+        if (file != 0) kernel_call(SYS_close, ARGUMENTS(file));
+        atomic_store_explicit(&group_files[which].descriptor, 0, memory_order_relaxed);
+    }
+    atomic_store_explicit(&group_watched, false, memory_order_relaxed);
+}
+
 void platform_watch_group(const char *of_process, const char *root) {
     static char text[GROUPS_TEXT]; /* too much for a stack; without the option none of its pages is touched */
     char path[GROUP_PATH];
+    forget_group();
     text[platform_read_file(of_process, text, sizeof text - 1)] = '\0';
     const char *controllers = "";
     char *own = find_group(text, &controllers);
@@ -360,9 +376,8 @@ bool process_watches_group(void) {
 /* The number behind `name` in one of the kept files; SIZE_MAX: there is none. */
 static size_t group_number(unsigned which, const char *name) {
     char text[GROUP_TEXT];
-    long file = kept_descriptor(&group_files[which]), got = 0;
-    if (file != 0 && has_kept_file(file, &group_files[which]))
-        got = kernel_call(SYS_pread64, ARGUMENTS(file, ARGUMENT(text), sizeof text - 1));
+    long file = group_file(which), got = 0;
+    if (file != 0) got = kernel_call(SYS_pread64, ARGUMENTS(file, ARGUMENT(text), sizeof text - 1));
     text[got > 0 ? got : 0] = '\0';
     const char *found = find_text(text, name);
     return found != NULL ? number_at(found) : SIZE_MAX;

@@ -171,7 +171,8 @@ struct group_memory {
 };
 
 /* Finds the control group of the process: the next one with a limit, up to the root. `of_process`: the file that names
- * the process's group, `root`: the folder of all groups. Keeps its files open. Called by a constructor. */
+ * the process's group, `root`: the folder of all groups. Keeps its files open, and closes those of an earlier call.
+ * Called by a constructor, and by a host (core/host_controls.h). */
 void platform_watch_group(const char *of_process, const char *root);
 
 /* False without platform_watch_group. A file that the program has closed counts as one that says nothing. */

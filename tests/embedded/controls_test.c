@@ -9,9 +9,11 @@
 
 #include "api/bionic_controls.h"
 #include "check.h"
+#include "config/options.h"
 #include "entry_points.h"
 #include "jwmalloc.h"
 #include "platform/linux_call.h"
+#include "platform/platform.h"
 #include "platform/tags.h"
 
 #include <errno.h>
@@ -137,6 +139,19 @@ static void debuggers_find_no_records(void) {
     CHECK(__scudo_get_stack_depot_addr() == NULL && __scudo_get_stack_depot_size() == 0);
     CHECK(__scudo_get_ring_buffer_addr() == NULL && __scudo_get_ring_buffer_size() == 0);
     CHECK(__scudo_get_region_info_addr() == NULL);
+}
+
+/* --- the control group */
+
+/* As in a child of the zygote, which has moved. Where the system has no control groups, there is none to watch. */
+static void the_group_is_found_when_the_host_says_so(void) {
+    struct group_memory group;
+    for (int on = 1; on >= 0; on--) {
+        int answer = jw_watch_group(on);
+        bool watched = platform_group_memory(&group);
+        CHECK(answer == (on && !watched ? ENOTSUP : 0) && option(&options.pressure) == watched);
+        CHECK(on || !watched);
+    }
 }
 
 /* --- objects that the host is told of: its table of those in use */
@@ -323,6 +338,7 @@ int main(int count, char **arguments) {
     tags_are_as_asked_for();
     there_is_no_slack();
     debuggers_find_no_records();
+    the_group_is_found_when_the_host_says_so();
     objects_are_told_of();
     return 0;
 }

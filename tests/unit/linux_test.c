@@ -355,6 +355,12 @@ static void write_in_groups(const char *name, const char *text) {
     CHECK(file != NULL && fputs(text, file) >= 0 && fclose(file) == 0);
 }
 
+static void watch_group_of(const char *process) {
+    char path[128];
+    write_in_groups("process", process);
+    platform_watch_group(strcpy(path, in_groups("process")), groups_root);
+}
+
 static void check_group(size_t most, size_t room, size_t stalled) {
     struct group_memory group; /* the system may wait longer than the group */
     CHECK(platform_group_memory(&group));
@@ -365,16 +371,13 @@ static void check_group(size_t most, size_t room, size_t stalled) {
 static void new_groups(void) {
     mkdir(in_groups("above"), 0700);
     mkdir(in_groups("above/own"), 0700);
-    write_in_groups("process", "1:name=x:/\n0::/above/own\n");
     write_in_groups("above/own/memory.max", "max\n");
     write_in_groups("above/memory.max", "1000000\n");
     write_in_groups("above/memory.high", "max\n");
     write_in_groups("above/memory.current", "300000\n");
     write_in_groups("above/memory.stat", "anon 5\ninactive_file 100000\nactive_file 7\n");
     write_in_groups("above/memory.pressure", "some avg10=12.34 avg60=0.00 avg300=0.00 total=1\nfull avg10=1.00\n");
-    char process[128];
-    strcpy(process, in_groups("process"));
-    platform_watch_group(process, groups_root);
+    watch_group_of("1:name=x:/\n0::/above/own\n");
     check_group(1000000, 800000, 12);
     write_in_groups("above/memory.high", "500000\n");
     check_group(500000, 300000, 12);
@@ -393,23 +396,31 @@ static void closed_files(void) {
     check_group(SIZE_MAX, SIZE_MAX, 0);
 }
 
+/* The process has moved to a group with fewer files, then to none. What was kept before is closed, and not read. */
+static void moved_groups(void) {
+    mkdir(in_groups("next"), 0700);
+    write_in_groups("next/memory.max", "2000000\n");
+    write_in_groups("next/memory.current", "300000\n");
+    watch_group_of("0::/next\n");
+    check_group(2000000, 1700000, 0);
+    CHECK(fcntl(100, F_GETFD) >= 0 && fcntl(103, F_GETFD) < 0); /* two files and the system's, of six before */
+    watch_group_of("");
+    CHECK(fcntl(100, F_GETFD) < 0 && !platform_group_memory(&(struct group_memory){0}));
+}
+
 static void old_groups(void) {
     mkdir(in_groups("memory"), 0700);
-    write_in_groups("process", "4:memory:/gone/own\n0::/\n");
     write_in_groups("memory/memory.limit_in_bytes", "1000000\n");
     write_in_groups("memory/memory.usage_in_bytes", "400000\n");
-    char process[128];
-    strcpy(process, in_groups("process"));
-    platform_watch_group(process, groups_root);
-    struct group_memory group;
-    CHECK(platform_group_memory(&group) && group.most == 1000000 && group.room == 600000);
+    watch_group_of("4:memory:/gone/own\n0::/\n");
+    check_group(1000000, 600000, 0);
     write_in_groups("memory/memory.limit_in_bytes", "9223372036854771712\n");
-    CHECK(platform_group_memory(&group) && group.most == SIZE_MAX && group.room == SIZE_MAX);
+    check_group(SIZE_MAX, SIZE_MAX, 0);
 }
 
 /* More lines than a page of text holds, and memory beside other controllers in one folder. */
 static void joined_groups(void) {
-    char text[6000] = "", process[128];
+    char text[6000] = "";
     for (int i = 40; i > 5; i--)
         sprintf(text + strlen(text), "%d:memory_%d,my-memory:/a/path/that/is/as/long/as/those/of/containers/are/%d\n",
                 i, i, i);
@@ -417,35 +428,24 @@ static void joined_groups(void) {
     strcat(text, "5:cpu,memory,cpuacct:/own\n0::/other\n");
     mkdir(in_groups("cpu,memory,cpuacct"), 0700);
     mkdir(in_groups("cpu,memory,cpuacct/own"), 0700);
-    write_in_groups("process", text);
     write_in_groups("cpu,memory,cpuacct/memory.stat", "total_cache 0\n");
     write_in_groups("cpu,memory,cpuacct/own/memory.limit_in_bytes", "3000000\n");
     write_in_groups("cpu,memory,cpuacct/own/memory.usage_in_bytes", "1000000\n");
-    strcpy(process, in_groups("process"));
-    platform_watch_group(process, groups_root);
-    struct group_memory group;
-    CHECK(platform_group_memory(&group) && group.most == 3000000 && group.room == 2000000);
+    watch_group_of(text);
+    check_group(3000000, 2000000, 0);
 }
 
 /* The folder has the name of memory alone. */
 static void linked_groups(void) {
-    char process[128];
-    write_in_groups("process", "4:cpu,memory:/gone/own\n0::/\n");
     write_in_groups("memory/memory.limit_in_bytes", "1000000\n");
-    strcpy(process, in_groups("process"));
-    platform_watch_group(process, groups_root);
-    struct group_memory group;
-    CHECK(platform_group_memory(&group) && group.most == 1000000 && group.room == 600000);
+    watch_group_of("4:cpu,memory:/gone/own\n0::/\n");
+    check_group(1000000, 600000, 0);
 }
 
 /* Lines that have no memory, no path or no end name no group. */
 static void no_groups(void) {
-    char process[128];
-    write_in_groups("process", "\n::\n7:memory\n6:cpu,memories:/a\n5:memory:relative\n0::/cut/off");
-    strcpy(process, in_groups("process"));
-    platform_watch_group(process, groups_root);
-    struct group_memory group;
-    CHECK(!platform_group_memory(&group));
+    watch_group_of("\n::\n7:memory\n6:cpu,memories:/a\n5:memory:relative\n0::/cut/off");
+    CHECK(!platform_group_memory(&(struct group_memory){0}));
 }
 
 static void run_in_child(void (*part)(void), void (*then)(void)) {
@@ -468,10 +468,10 @@ static int entry_goes(const char *path, const struct stat *status, int kind, str
 
 static void groups_of_both_versions_are_read(void **state) {
     (void)state;
-    struct group_memory group;
-    assert_false(platform_group_memory(&group));
+    assert_false(platform_group_memory(&(struct group_memory){0}));
     assert_non_null(mkdtemp(groups_root));
     run_in_child(new_groups, closed_files);
+    run_in_child(new_groups, moved_groups);
     run_in_child(old_groups, NULL);
     run_in_child(joined_groups, NULL);
     run_in_child(linked_groups, NULL);
