@@ -46,4 +46,10 @@ static inline void expect(const void *object, size_t size, uint64_t value) {
         assert(((const uint64_t *)object)[i] == value);
 }
 
+/* Copies memory that consists of objects of `part` bytes. */
+static inline void copy_filled(uint64_t *to, const uint64_t *from, size_t size, size_t part) {
+    for (size_t at = 0; at < size / sizeof(uint64_t); at += part / sizeof(uint64_t))
+        for (size_t i = 0; i < part / sizeof(uint64_t); i = next_word(i, part)) to[at + i] = from[at + i];
+}
+
 #endif

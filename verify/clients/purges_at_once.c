@@ -15,7 +15,9 @@ static void *freeing(void *first) {
 }
 
 static void *purging(void *unused) {
-    struct purge purge = {.until = NO_LIMIT};
+    struct purge purge;
+    purge.until = NO_LIMIT;
+    purge.place = 0;
     bool over = remote_reclaim_purge(&purge);
     assert(over);
     return unused;

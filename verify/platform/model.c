@@ -258,7 +258,7 @@ enum platform_moved platform_move(void *from, void *to, size_t size) {
         unmap(to, size);
         return MOVE_LOST_TARGET;
     }
-    for (size_t i = 0; i < size / sizeof(uint64_t); i++) ((uint64_t *)to)[i] = ((uint64_t *)from)[i];
+    copy_filled(to, from, size, GRANULE_SIZE);
     unmap(from, size);
     return MOVED;
 }
@@ -313,29 +313,29 @@ bool platform_allows_thread(void) {
     return true;
 }
 
-/* | 31 the process ends | 30..0 wakings, of any word |. The kernel compares the word and puts the thread to sleep
- * under a lock that a waking takes, too: here the changes of this word are in one order. A waking that comes before
- * the waiting thread's change makes the new word visible to it; one that comes after it ends the wait. */
-static _Atomic(uint32_t) wakings;
+/* For each hash of words: | 31 the process ends | 30..0 wakings |. The kernel compares the word and puts the thread to
+ * sleep under a lock that a waking takes, too: here the changes of this word are in one order. A waking before the
+ * waiting thread's change makes the new word visible to it; one that comes after it ends the wait. */
+static _Atomic(uint32_t) wakings[16];
 #define ENDS 0x80000000u
 
+#define WAKINGS_OF(word) (&wakings[(uintptr_t)(word) / sizeof *(word) % 16])
+
 static void sleep_until_woken(const _Atomic(uint32_t) *word, uint32_t expected) {
-    uint32_t before = atomic_fetch_add_explicit(&wakings, 0, memory_order_acquire), now = before;
+    _Atomic(uint32_t) *of_word = WAKINGS_OF(word);
+    uint32_t before = atomic_fetch_add_explicit(of_word, 0, memory_order_acquire), now = before;
     if (atomic_load_explicit(word, memory_order_relaxed) != expected) return;
 #ifdef MODEL_AS_GENMC
-    if (!(now & ENDS)) now = atomic_load_explicit(&wakings, memory_order_acquire);
+    if (!(now & ENDS)) now = atomic_load_explicit(of_word, memory_order_acquire);
     __VERIFIER_assume(now != before || now & ENDS);
 #else
-    while (!(now & ENDS) && (now = atomic_load_explicit(&wakings, memory_order_acquire)) == before) sched_yield();
+    while (!(now & ENDS) && (now = atomic_load_explicit(of_word, memory_order_acquire)) == before) sched_yield();
 #endif
     if (now & ENDS) pthread_exit(NULL);
 }
 
 void platform_futex_wait(_Atomic(uint32_t) *word, uint32_t expected, uint32_t milliseconds) {
-    if (milliseconds == UINT32_MAX) {
-        sleep_until_woken(word, expected);
-        return;
-    }
+    if (milliseconds == UINT32_MAX) return sleep_until_woken(word, expected);
     if (model_waits_end) return;
 #ifdef MODEL_AS_GENMC
     __VERIFIER_assume(atomic_load_explicit(word, memory_order_relaxed) != expected);
@@ -345,12 +345,11 @@ void platform_futex_wait(_Atomic(uint32_t) *word, uint32_t expected, uint32_t mi
 }
 
 void platform_futex_wake(_Atomic(uint32_t) *word) {
-    (void)word;
-    atomic_fetch_add_explicit(&wakings, 1, memory_order_release);
+    atomic_fetch_add_explicit(WAKINGS_OF(word), 1, memory_order_release);
 }
 
 void model_ends(void) {
-    atomic_fetch_or_explicit(&wakings, ENDS, memory_order_release);
+    for (unsigned i = 0; i < 16; i++) atomic_fetch_or_explicit(&wakings[i], ENDS, memory_order_release);
 }
 
 void model_await_unmap(const void *root) {
