@@ -56,7 +56,8 @@ def heading(row: dict, own: int | None, seconds: int) -> tuple[str, str]:
         return "fault", ""
     if not agrees(row, own):
         return ("alike" if agrees(row, row.get("alike")) else "differs"), f"{shown}, ours {own}"
-    return ("both", str(own)) if words == ["ok", "ok"] else ("rc11", f"{own} ({seconds} s)")
+    more = f" ({row['buffered']} more by load buffering under IMM)" if row.get("buffered") else ""
+    return ("both", f"{own}{more}") if words == ["ok", "ok"] else ("rc11", f"{own} ({seconds} s)")
 
 
 def known(text: str) -> dict[str, tuple[str, str]]:

@@ -20,7 +20,11 @@ unsigned checker_choose(unsigned n);
 /* From now on the calling thread may stop for good before each of its atomic writes, locks and SC fences: each is
  * explored. To join a thread that has stopped returns at once, with PTHREAD_CANCELED. 0: it may not stop any more. Only
  * our checker stops threads. */
+#if defined MODEL_AS_GENMC
+#define checker_may_stop(may) ((void)(may))
+#else
 void checker_may_stop(int may);
+#endif
 
 /* How many steps of a thread happen before this point. Threads are numbered as they are created, main is 0. Of the
  * calling thread itself: a number of its own, at least 1. Operation A ended before B began, if B's thread knows at
@@ -44,14 +48,33 @@ void checker_uninitialised(const void *p, size_t n);
 #else
 
 #if defined GENMC
+#include <assert.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 void __VERIFIER_assume(bool condition);
-int __VERIFIER_nondet_int(void);
+
+/* GenMC has no choice between values. But it explores which store a racing read reads. So a thread of its own sets
+ * flags, each of which is read once: it is set then, or not. No flag says anything about another one. */
+enum { CHOOSING_THREADS = 5, CHOICES_OF_THREAD = 8 };
+static _Atomic(int) checker_flags[CHOOSING_THREADS][CHOICES_OF_THREAD];
+static _Thread_local unsigned checker_flags_read;
+
+/* The body of that thread, which is created before all others. */
+static inline void *checker_sets_flags(void *unused) {
+    for (unsigned thread = 0; thread < CHOOSING_THREADS; thread++)
+        for (unsigned i = 0; i < CHOICES_OF_THREAD; i++)
+            atomic_store_explicit(&checker_flags[thread][i], 1, memory_order_relaxed);
+    return unused;
+}
 
 static inline unsigned checker_choose(unsigned n) {
-    int any = __VERIFIER_nondet_int();
-    __VERIFIER_assume(any >= 0 && (unsigned)any < n);
-    return (unsigned)any;
+    unsigned thread = (unsigned)(unsigned long)pthread_self(), value = 0;
+    for (; value < n - 1; value++) {
+        assert(thread < CHOOSING_THREADS && checker_flags_read < CHOICES_OF_THREAD);
+        if (atomic_load_explicit(&checker_flags[thread][checker_flags_read++], memory_order_relaxed)) break;
+    }
+    return value;
 }
 #else
 static inline void __VERIFIER_assume(int condition) {

@@ -47,6 +47,14 @@ static inline __attribute__((always_inline)) void *genmc_fill_words(void *start,
 #define memset(start, value, size)                                                                                     \
     _Generic((start), uint8_t *: genmc_fill_bytes, default: genmc_fill_words)(start, value, size)
 
+/* So is copying: of objects, whose sizes are multiples of a word. */
+static inline __attribute__((always_inline)) void *genmc_copy(void *to, const void *from, size_t size) {
+    for (size_t i = 0; i < size / sizeof(uint64_t); i++) ((uint64_t *)to)[i] = ((const uint64_t *)from)[i];
+    return to;
+}
+
+#define memcpy genmc_copy
+
 /* An access to half of a word is of another size than the accesses to the word: GenMC takes that for a mistake. */
 #define link_upper_half link_upper_half_in_place
 #include "sync/free_link.h"

@@ -28,7 +28,7 @@ extern int model_refusals_left;
 extern _Atomic(int) model_unmaps_refused;
 
 /* Calls that the OS may refuse yet. While this is above 0, both answers are explored at each unmapping, discarding,
- * protection, growth and move of roots, and at each start of a thread. Not in GenMC, which cannot choose. */
+ * protection, growth and move of roots, and at each start of a thread. */
 extern _Atomic(int) model_faults_left;
 
 /* Misuses that the client makes on purpose: each ends its thread, and counts one down. Any other is a failure. */
