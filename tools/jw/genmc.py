@@ -301,6 +301,8 @@ EMPTIED = "reads pages that are given back and used again: for GenMC one word of
 PAGES = "writes to pages by words of another size than their users"
 HARDENED = "of the hardened build, which has assembler for AES and copies structures as wholes"
 STATISTICS = "gathers statistics, which are copied as a whole"
+SHRUNK = "shrinks an object, of which only the first and the last word were filled"
+SHRINKING = ("progress_realloc", "whole_realloc_down")
 PLATFORM = "of the platform layer itself, whose system calls GenMC cannot read"
 
 
@@ -362,6 +364,7 @@ def unread(client: Client) -> str | None:
         PLATFORM: any(name.startswith("linux") for name in included_sources(client)),
         HARDENED: client.hardened and "hardened.h" in text,
         STATISTICS: "frontend_statistics" in text,
+        SHRUNK: client.name in SHRINKING,
         EMPTIED: "take_deferred(" in text,
         PAGES: "reserve_add(" in text or "allocate_zeroed(" in text,
     }
