@@ -30,6 +30,9 @@ READABLE = {
         int main(void) { struct place place = find(); word = place.unit; return 0; }""",
     "thread": """static _Thread_local struct two thread = {&word, 1};
         int main(void) { thread.key = other; word = thread.heap != 0; return 0; }""",
+    "choice": """#define GENMC
+        #include "verify/checker/checker.h"
+        int main(void) { word = checker_choose(3); return 0; }""",
     "half": '#include "verify/platform/genmc.h"\nint main(void) { word = *link_upper_half(&other); return 0; }',
 }
 CAUSES = {
@@ -53,6 +56,19 @@ CAUSES = {
 }
 
 
+# Two threads read each other's word; in the first one each reads what the other writes behind its read.
+BUFFERED = """<0, 1> a:
+\t(1, 1): Rrlx (x, 1) [(2, 2)]
+\t(1, 2): Wrlx (y, 1)
+<0, 2> b:
+\t(2, 1): Rrlx (y, 1) [(1, 2)]
+\t(2, 2): Wrlx (x, 1)
+Coherence:
+x: [ (2, 2): Wrlx (x, 1) ]
+"""
+PLAIN = BUFFERED.replace("(x, 1) [(2, 2)]", "(x, 0) [INIT]")
+
+
 def problems(text: str) -> list[str]:
     with tempfile.TemporaryDirectory() as place:
         source, ir = Path(place) / "client.c", Path(place) / "client.ll"
@@ -70,6 +86,10 @@ class GenmcTest(unittest.TestCase):
         for name, text in READABLE.items():
             with self.subTest(name):
                 self.assertEqual(problems(text), [])
+
+    def test_load_buffering(self) -> None:
+        self.assertTrue(genmc.is_buffered(BUFFERED))
+        self.assertFalse(genmc.is_buffered(PLAIN))
 
     def test_each_cause(self) -> None:
         for cause, text in CAUSES.items():
