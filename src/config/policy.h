@@ -474,16 +474,17 @@ enum {
     LARGE_ADDRESSES = UINTPTR_MAX > 0xffffffffu ? 64 << 20 : 2 << 20,
     LARGE_ADDRESSES_SHARE = 64,
     /* Of large objects with a guard the thread keeps the pages, cleared: as many bytes as its quarantine may have, but
-     * at most LARGE_KEPT. Above 16 KB a pair of malloc and free took 30 us, for its page faults; now it takes 10. An
-     * object is at most a QUARANTINE_PART of that. More would stay with threads that sleep. */
+     * at most LARGE_KEPT. More would stay with threads that sleep. With its guard, such an object has LARGE_OPEN bytes
+     * at most. It waits with access: with two calls of mprotect a pair of 32 KB took 5.5 us, and now 1.2. */
     LARGE_KEPT = 256 << 10,
+    LARGE_OPEN = LARGE_KEPT / QUARANTINE_PART,
     /* Divisor: a new one of these objects changes places with one of the newest half, as there are few. */
     LARGE_SHUFFLED_PART = 2,
-    /* Closed ranges of large objects wait with pages: one of each class, and more while all have CLOSED_PAGES bytes or
-     * a sixteenth of what is in use (divisor CLOSED_PAGES_PART). With one alone, rptest up to 32 KB had four times the
-     * page faults. With 1 MB git had 2 % fewer, and a peak 0.4 MB higher. */
-    CLOSED_PAGES = 256 << 10,
-    CLOSED_PAGES_PART = 16,
+    /* Large objects' ranges with guards wait with pages: one of each class, and more while all have GUARDED_PAGES bytes
+     * or a sixteenth of what is in use (divisor GUARDED_PAGES_PART). With one alone, rptest up to 32 KB had four times
+     * the page faults. With 1 MB git had 2 % fewer, and a peak 0.4 MB higher. */
+    GUARDED_PAGES = 256 << 10,
+    GUARDED_PAGES_PART = 16,
     /* Each time that this many empty slabs have gone back to the regions, a round is asked for. */
     REGION_ROUND_FROM = 32,
     /* Addresses of empty slabs and ranges that classes keep before a large object's go to the backend, for any size: a

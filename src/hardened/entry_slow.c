@@ -39,22 +39,20 @@ static NOINLINE void *seal_new(char *object, size_t size, bool zeroed) {
 }
 
 /* Makes a large object whose guard is there already. As allocate_above_small, it waits for a thread that has disabled
- * malloc. NULL: no range of the slot's class waits closed. */
-static void *allocate_again(size_t size, size_t slot, bool clear) {
-    bool zeroed;
+ * malloc. NULL: no range of the slot's class waits with its guard. */
+static void *allocate_again(size_t size, size_t slot) {
     if (slot < BACKEND_MIN || option_init() != INIT_NONE) return NULL;
     disable_wait();
-    char *object = large_again(slot, &zeroed);
+    char *object = large_again(slot);
     if (!object) return NULL;
     slot = object_size(object);
-    if (clear && !zeroed) memset(object, 0, slot);
     return seal(object, slot, trailer_for(object, slot, 0), MARK_GUARDED, size, true);
 }
 
 /* Allocates above the frontend's sizes. Large memory may be known to be zero. */
 static NOINLINE void *allocate_above_slabs(size_t size, bool clear) {
     size_t slot = slot_for(size);
-    void *again = allocate_again(size, slot, clear);
+    void *again = allocate_again(size, slot);
     if (again) return again;
     bool zeroed = !clear || slot >= BACKEND_MIN;
     return seal_new((char *)(zeroed && clear ? allocate_zeroed(slot) : allocate(slot)), size, zeroed);

@@ -8,6 +8,7 @@
 #include "backend/large_object.h"
 #include "backend/ownership.h"
 #include "hardened/guard.h"
+#include "hardened/open.h"
 #include "hardened/regions.h"
 #include "platform/platform.h"
 #include "platform/random.h"
@@ -21,10 +22,14 @@ bool large_guard(char *object, size_t slot) {
     return false;
 }
 
-char *large_again(size_t size, bool *zeroed) {
+char *large_again(size_t size) {
     if (!large_fits(size, 1)) return NULL;
-    granule_id range = region_fetch_guarded((uint32_t)((size + LARGE_GUARD - 1) >> JW_GRANULE_SHIFT) + 1, zeroed);
-    return range ? large_allocate_held(range) : NULL;
+    bool empty;
+    granule_id range = region_fetch_guarded((uint32_t)((size + LARGE_GUARD - 1) >> JW_GRANULE_SHIFT) + 1, &empty);
+    if (!range) return NULL;
+    char *object = large_allocate_held(range);
+    if (!empty) check_zero(object, object_size(object));
+    return object;
 }
 
 /* Gives the pages back to the OS, also those under the guard, and clears what the OS does not take, or what is to be
@@ -36,13 +41,18 @@ static bool empty_large(const struct waiting_large *waiting, bool kept) {
     return false;
 }
 
+/* Whether the range may wait with its guard: it is open or closed, as such a range must be (regions.h). */
+static bool keeps_guard(const struct waiting_large *waiting) {
+    return waiting->closed || (waiting->guarded && region_waits_open(waiting->size));
+}
+
 /* `closed`: the object may be without access. False: the OS refuses to take a huge object, which is as before. */
 static bool free_waiting(const struct waiting_large *waiting, bool closed) {
     granule_id range = granule_of(waiting->start);
     if (waiting->huge) {
         if (!huge_finish_free(waiting->start, waiting->size - huge_guard(), closed)) return false;
         if (waiting->guarded) guard_end();
-    } else if (waiting->closed && guards_may_wait()) {
+    } else if (keeps_guard(waiting) && guards_may_wait()) {
         region_place_large(range, true, waiting->untouched);
     } else if (!waiting->guarded || guard_open(range)) {
         region_place_large(range, false, waiting->guarded && waiting->untouched);
@@ -104,11 +114,12 @@ void large_rings_begin(struct large_rings *rings, size_t most) {
 
 void large_push(struct large_rings *rings, char *object, bool guarded) {
     struct waiting_large waiting = taken_large(object, guarded);
-    bool kept = rings && guarded && !waiting.huge && make_place(&rings->kept, waiting.size);
+    bool kept =
+        rings && guarded && !waiting.huge && region_waits_open(waiting.size) && make_place(&rings->kept, waiting.size);
     bool waits = kept || (rings && make_place(&rings->emptied, waiting.size));
     if (waits || !waiting.huge) {
         waiting.untouched = empty_large(&waiting, kept);
-        waiting.closed = waits && guarded && platform_protect(waiting.start, waiting.size, false);
+        waiting.closed = !kept && waits && guarded && platform_protect(waiting.start, waiting.size, false);
         if (waits && guarded) waiting.untouched &= waiting.closed;
     }
     if (!waits) {

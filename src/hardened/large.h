@@ -3,8 +3,9 @@
  *
  *   in use    | object | slack | trailer | guard: without access |
  *   waiting   | without access and without memory                |   of it only the addresses are left
- *   kept      | without access, zero                             |   of a small one the pages stay: the next object has
- *                                                                    no page faults
+ *   kept      | zero                   | guard: without access   |   of a small one (LARGE_OPEN) the pages stay, with
+ *                                                                    access: the next object has no page faults, and
+ *                                                                    malloc verifies that it is zero
  *
  * An object waits in a ring of the heap whose thread has freed it. Only that thread uses the rings. In the page map
  * its range is held, and a huge object is gone: so a second free of it is reported as on the plain build.
@@ -42,9 +43,9 @@ void large_start(void);
  * counted. */
 bool large_guard(char *object, size_t slot);
 
-/* Allocates an object whose range has waited closed, in a slot for `size` bytes. It has its guard. *zeroed: nothing but
- * zeros. NULL: no such range waits. */
-char *large_again(size_t size, bool *zeroed);
+/* Allocates an object whose range has waited with its guard, in a slot for `size` bytes. It is zero. NULL: no such
+ * range waits. */
+char *large_again(size_t size);
 
 /* Takes a closed object from the program: its contents are gone at once. `rings` may be NULL: no quarantine. */
 void large_push(struct large_rings *rings, char *object, bool guarded);

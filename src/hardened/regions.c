@@ -13,8 +13,8 @@
 
 /* Slabs with pages are in two ages, which change roles with each round. */
 enum { WITHOUT_PAGES = 2, AGES };
-/* A class of ranges has two regions: one of ranges with access, and one of closed ones. */
-enum { CLOSED_REGIONS = SLAB_REGIONS + RANGE_CLASSES, REGIONS = CLOSED_REGIONS + RANGE_CLASSES };
+/* A class of ranges has two regions: one of ranges without a guard, and one of those that have kept it. */
+enum { GUARDED_REGIONS = SLAB_REGIONS + RANGE_CLASSES, REGIONS = GUARDED_REGIONS + RANGE_CLASSES };
 
 static struct versioned_stack regions[REGIONS][AGES];
 static _Atomic(uint32_t) region_fresh;                 /* the age of slabs that were placed since the last round */
@@ -23,7 +23,7 @@ static _Atomic(uint32_t) region_weights[SLAB_REGIONS]; /* granules of a slab wit
 
 _Atomic(size_t) unused_bytes[2];
 
-static _Atomic(size_t) closed_bytes; /* of closed ranges that wait with pages */
+static _Atomic(size_t) guarded_bytes; /* of ranges with guards that wait with pages */
 
 /* Bytes in unused_bytes up to which large objects' ranges may wait. 0 once memory has run out: then addresses are what
  * the process lacks, also for others than us. */
@@ -35,8 +35,8 @@ static size_t bytes_of(granule_id range) {
 
 static void note_waiting(unsigned region, unsigned age, size_t more) {
     unused_note(age == WITHOUT_PAGES, more);
-    if (region >= CLOSED_REGIONS && age != WITHOUT_PAGES)
-        atomic_fetch_add_explicit(&closed_bytes, more, memory_order_relaxed);
+    if (region >= GUARDED_REGIONS && age != WITHOUT_PAGES)
+        atomic_fetch_add_explicit(&guarded_bytes, more, memory_order_relaxed);
 }
 
 /* The bytes are counted before the push, and taken off after the pop. So the count is never below 0. */
@@ -55,11 +55,19 @@ static uint32_t fresh_age(void) {
     return atomic_load_explicit(&region_fresh, memory_order_relaxed);
 }
 
-/* Granules of a range without its guard: of a slab's, or of a closed range's. Other ranges of large objects have none.
- */
+/* Granules of a range without its guard: of a slab's, or of a large object's that has kept its guard. */
 static uint32_t weight_without_guard(unsigned region, granule_id range) {
-    if (region >= SLAB_REGIONS) return knit_weight(range) - (region >= CLOSED_REGIONS);
+    if (region >= SLAB_REGIONS) return knit_weight(range) - (region >= GUARDED_REGIONS);
     return atomic_load_explicit(&region_weights[region], memory_order_relaxed);
+}
+
+/* Gives the pages of a slab or range back, and closes a range that has waited open with its guard. False: the OS
+ * refuses. */
+static bool empty_range(unsigned region, granule_id range) {
+    size_t bytes = bytes_of(range);
+    if (!give_back_pages(granule_address(range), bytes)) return false;
+    if (region >= GUARDED_REGIONS && region_waits_open(bytes)) platform_protect(granule_address(range), bytes, false);
+    return true;
 }
 
 /* Gives the pages of up to ROUND_TAKES slabs back. False: the OS refuses, and the rest of the work is left. */
@@ -68,7 +76,7 @@ static bool give_back_age(unsigned region, unsigned age) {
     for (unsigned left = ROUND_TAKES; left > 0; left--) {
         granule_id range = region_pop(region, age);
         if (!range) return true;
-        bool given = give_back_pages(granule_address(range), bytes_of(range));
+        bool given = empty_range(region, range);
         if (!given && region >= SLAB_REGIONS) { /* the pages go with their root, when all of that is free */
             guarded_place(range, weight_without_guard(region, range), MAPPED);
             continue;
@@ -178,20 +186,19 @@ static size_t bytes_of_objects(void) {
     return bytes > 0 ? (size_t)bytes : 0; /* the counts change meanwhile */
 }
 
-/* Whether another range with pages may wait in the region. One always may. Of closed ranges, small programs have
- * CLOSED_PAGES with pages, others a part of what they use. */
+/* Whether another range with pages may wait in the region. One always may. Of ranges with guards, small programs have
+ * GUARDED_PAGES with pages, others a part of what they use. */
 static bool pages_may_wait(unsigned region, size_t bytes) {
     if (region < SLAB_REGIONS || versioned_stack_is_empty(&regions[region][fresh_age()])) return true;
-    if (region < CLOSED_REGIONS) return false;
-    size_t most = bytes_of_objects() / CLOSED_PAGES_PART;
-    return atomic_load_explicit(&closed_bytes, memory_order_relaxed) + bytes <=
-           (most < CLOSED_PAGES ? CLOSED_PAGES : most);
+    if (region < GUARDED_REGIONS) return false;
+    size_t most = bytes_of_objects() / GUARDED_PAGES_PART;
+    return atomic_load_explicit(&guarded_bytes, memory_order_relaxed) + bytes <=
+           (most < GUARDED_PAGES ? GUARDED_PAGES : most);
 }
 
 /* Places a slab that has pages. It keeps them, unless too many wait. */
 static void place_range(unsigned region, granule_id range) {
-    bool given = (!pages_may_wait(region, bytes_of(range)) || too_much_waits()) &&
-                 give_back_pages(granule_address(range), bytes_of(range));
+    bool given = (!pages_may_wait(region, bytes_of(range)) || too_much_waits()) && empty_range(region, range);
     if (given) thrift_count_sync_reclaim();
     region_push(region, given ? WITHOUT_PAGES : fresh_age(), range);
     uint32_t places = atomic_fetch_add_explicit(&region_places, 1, memory_order_relaxed);
@@ -206,8 +213,8 @@ void region_place(unsigned region, granule_id range, uint32_t weight) {
     place_range(region, range);
 }
 
-static unsigned region_of_range(uint32_t weight, bool closed) {
-    return (closed ? CLOSED_REGIONS : SLAB_REGIONS) + class_of_weight(weight);
+static unsigned region_of_range(uint32_t weight, bool guarded) {
+    return (guarded ? GUARDED_REGIONS : SLAB_REGIONS) + class_of_weight(weight);
 }
 
 granule_id region_fetch_large(uint32_t weight, bool *zeroed) {
@@ -217,11 +224,12 @@ granule_id region_fetch_large(uint32_t weight, bool *zeroed) {
     return range && guard_open(range) ? range : 0;
 }
 
-granule_id region_fetch_guarded(uint32_t weight, bool *zeroed) {
+granule_id region_fetch_guarded(uint32_t weight, bool *empty) {
     const unsigned region = region_of_range(weight, true);
-    granule_id range = pop_any(region, zeroed);
-    if (!range || platform_protect(granule_address(range), bytes_of(range) - LARGE_GUARD, true)) return range;
-    region_push(region, *zeroed ? WITHOUT_PAGES : fresh_age(), range);
+    granule_id range = pop_any(region, empty);
+    if (!range || (!*empty && region_waits_open(bytes_of(range)))) return range;
+    if (platform_protect(granule_address(range), bytes_of(range) - LARGE_GUARD, true)) return range;
+    region_push(region, *empty ? WITHOUT_PAGES : fresh_age(), range);
     return 0;
 }
 
@@ -231,8 +239,8 @@ static bool may_wait(void) {
                                                        atomic_load_explicit(&most_addresses, memory_order_relaxed);
 }
 
-void region_place_large(granule_id range, bool closed, bool empty) {
-    const unsigned region = region_of_range(knit_weight(range), closed);
+void region_place_large(granule_id range, bool guarded, bool empty) {
+    const unsigned region = region_of_range(knit_weight(range), guarded);
     if (!may_wait()) guarded_place(range, weight_without_guard(region, range), empty ? UNMAPPED : MAPPED);
     else if (empty) region_push(region, WITHOUT_PAGES, range);
     else place_range(region, range);

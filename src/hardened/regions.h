@@ -6,8 +6,10 @@
  *             a round: fresh becomes idle, idle loses its pages
  *             no reclamation thread, and more than cache_min waits: in use -> without pages
  *
- * A large object's range that had a guard waits closed, without access. Its guard is never opened, until the range goes
- * to the backend.
+ * A large object's range that had a guard keeps it, until the range goes to the backend. Meanwhile it is
+ *
+ *   open      with pages, at most LARGE_OPEN bytes: zero, which malloc verifies. No system call is needed
+ *   closed    all others: without access
  *
  * Each class of the frontend, of the midend and of ranges has a stack of each age (region_stack.h). Slabs come from
  * roots of their own, so they never were a large object either, unless no other root could be had. Only a thread that
@@ -20,6 +22,7 @@
 
 #include "backend/root.h"
 #include "backend/thrift_counters.h"
+#include "config/policy.h"
 
 /* As guarded_fetch and guarded_place (guard.h), for a slab of that region (backend/slab_source.h). *zeroed: nothing but
  * zeros, and trailers of the same class. */
@@ -30,14 +33,20 @@ void region_place(unsigned region, granule_id range, uint32_t weight);
  * accessible. */
 granule_id region_fetch_large(uint32_t weight, bool *zeroed);
 
-/* The same, of ranges that wait closed: the range still has its guard, which is counted. 0 also if the OS refuses to
- * open the rest of it. */
-granule_id region_fetch_guarded(uint32_t weight, bool *zeroed);
+/* The same, of ranges that have kept their guard, which is counted. *empty: the range has no pages. Else it is zero,
+ * unless the program has written to it. 0 also if the OS refuses to open it. */
+granule_id region_fetch_guarded(uint32_t weight, bool *empty);
 
-/* Keeps the range that a large object had. `closed`: all of it is without access, and its guard is counted; else all of
- * it is accessible. `empty`: it has no pages. The range goes to the backend if too many addresses wait, or if memory
- * has run out once, or where pages are larger than granules: two ranges may share one. */
-void region_place_large(granule_id range, bool closed, bool empty);
+/* Whether a range of so many bytes that has kept its guard waits open while it has pages. */
+static inline bool region_waits_open(size_t bytes) {
+    return bytes <= LARGE_OPEN;
+}
+
+/* Keeps the range that a large object had. `guarded`: it has kept its guard, which is counted, and it is open or closed
+ * as above, and zero; else all of it is accessible. `empty`: it has no pages, and is closed if it is guarded. The range
+ * goes to the backend if too many addresses wait, or if memory has run out once, or where pages are larger than
+ * granules: two ranges may share one. */
+void region_place_large(granule_id range, bool guarded, bool empty);
 
 /* Gives all empty slabs to the backend, for any use, and ranges whose guards could not be opened before. Called when
  * there is no memory. False: there were none. */

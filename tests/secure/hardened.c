@@ -329,8 +329,8 @@ static void large_grows(void) {
     show(guarded && moved_away && is_gone((char *)bytes, size));
 }
 
-/* A small one of the large objects comes back without page faults. It is not accessible meanwhile, does not come back
- * at once, and is zero. */
+/* A small one of the large objects comes back without page faults. It does not come back at once, is zero meanwhile and
+ * then, and keeps its guard. */
 static void large_is_kept(void) {
     struct rusage before, after;
     bool good = true;
@@ -341,7 +341,7 @@ static void large_is_kept(void) {
         good &= bytes_are_zero(bytes, 20000);
         memset(bytes, 0x5a, 20000);
         free(bytes);
-        if (i % 100 == 0) good &= is_guarded(bytes, 0) && malloc(20000) != bytes;
+        if (i % 100 == 0) good &= bytes_are_zero(bytes, 20000) && is_guarded(bytes, 20000) && malloc(20000) != bytes;
     }
     getrusage(RUSAGE_SELF, &after);
     printf("%ld faults\n", after.ru_minflt - before.ru_minflt);

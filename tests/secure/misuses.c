@@ -162,6 +162,9 @@ static void read_after_free_small(void) {
 static void read_after_free_mid(void) {
     read_after_free(12000);
 }
+static void read_after_free_kept(void) {
+    read_after_free(20000);
+}
 static void read_after_free_large(void) {
     read_after_free(LARGE);
 }
@@ -274,6 +277,10 @@ static void write_after_free_small_end(void) {
 }
 static void write_after_free_mid_end(void) {
     write_after_free(8000, 5000);
+}
+/* The object's memory stays accessible, until it has another object. */
+static void write_after_free_kept(void) {
+    write_after_free(20000, 12345);
 }
 static void write_after_free_large(void) {
     write_after_free(LARGE, 65 * 1024 + 1);
@@ -427,6 +434,7 @@ static const struct promise cases[] = {
     CASE(wrong_size),
     CASE(read_after_free_small),
     CASE(read_after_free_mid),
+    CASE(read_after_free_kept),
     CASE(read_after_free_large),
     CASE(read_after_free_large_late),
     CASE(read_after_free_huge),
@@ -444,6 +452,7 @@ static const struct promise cases[] = {
     CASE(write_after_free_small),
     CASE(write_after_free_small_end),
     CASE(write_after_free_mid_end),
+    CASE(write_after_free_kept),
     CASE(write_after_free_large),
     CASE(write_after_free_large_reuse),
     CASE(write_after_free_huge),

@@ -87,7 +87,7 @@ MISUSES = {
     **dict.fromkeys(["unaligned_usable_size", "usable_size_after_free", "usable_size_of_reused"], INVALID),
     **dict.fromkeys(["uninitialized_free", "uninitialized_realloc", "uninitialized_usable_size"], INVALID),
     "wrong_size": Promise("wrong size", seen_by_all=True),
-    **dict.fromkeys(["read_after_free_small", "read_after_free_mid"], PROPERTY_KEPT),
+    **dict.fromkeys(["read_after_free_small", "read_after_free_mid", "read_after_free_kept"], PROPERTY_KEPT),
     **dict.fromkeys(["read_after_free_large", "write_after_free_large", "write_after_free_large_reuse"], FAULT),
     **dict.fromkeys(["uninitialized_read_small", "uninitialized_read_mid"], PROPERTY_KEPT),
     "uninitialized_read_large": PROPERTY_KEPT,
@@ -97,7 +97,7 @@ MISUSES = {
     **dict.fromkeys(["read_zero_size", "write_zero_size", "write_zero_size_resized"], FAULT),
     "write_zero_size_aligned": FAULT,
     "string_overflow": PROPERTY_KEPT,
-    **dict.fromkeys(["write_after_free_small_end", "write_after_free_mid_end"], WRITTEN),
+    **dict.fromkeys(["write_after_free_small_end", "write_after_free_mid_end", "write_after_free_kept"], WRITTEN),
     **dict.fromkeys(["write_after_free_empty_slab", "write_after_free_before_fork"], WRITTEN),
     "write_after_free_small": Promise("write after free", seen_by_all=True),
     # the plain build unmaps the object

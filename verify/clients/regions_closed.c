@@ -12,9 +12,9 @@
 #include "verify/clients/regions.h"
 
 static granule_id fetch_guarded(void) {
-    bool zeroed;
-    granule_id range = region_fetch_guarded(2, &zeroed);
-    if (range && zeroed) expect(granule_address(range), GRANULE_SIZE, 0);
+    bool empty;
+    granule_id range = region_fetch_guarded(2, &empty);
+    if (range && empty) expect(granule_address(range), GRANULE_SIZE, 0);
     return own(range);
 }
 
