@@ -119,7 +119,8 @@ void large_push(struct large_rings *rings, char *object, bool guarded) {
     bool waits = kept || (rings && make_place(&rings->emptied, waiting.size));
     if (waits || !waiting.huge) {
         waiting.untouched = empty_large(&waiting, kept);
-        waiting.closed = !kept && waits && guarded && platform_protect(waiting.start, waiting.size, false);
+        bool closes = waits && guarded && (waiting.untouched || !region_waits_open(waiting.size));
+        waiting.closed = closes && platform_protect(waiting.start, waiting.size, false);
         if (waits && guarded) waiting.untouched &= waiting.closed;
     }
     if (!waits) {

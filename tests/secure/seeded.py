@@ -64,14 +64,10 @@ MISTAKES = {
     ),
     "cleared at once": seed(STEPS, "    clear_but_last(object, slot);\n", "", "contents_go"),
     "emptied": seed(LARGE, "waiting.untouched = empty_large(&waiting, kept);", "", "contents_go"),
-    "closed": seed(
-        LARGE, "waiting.closed = !kept && waits && guarded &&", "waiting.closed = !object &&", "read_after_free_large"
-    ),
+    "closed": seed(LARGE, "waiting.closed = closes &&", "waiting.closed = !object &&", "read_after_free_large"),
     "closed longer": seed(LARGE, "keeps_guard(waiting) && guards_may_wait()", "!waiting", "read_after_free_large_late"),
     "kept": seed(LARGE, "if (!empty) check_zero(object, object_size(object));", "", "write_after_free_kept"),
-    "kept with its guard": seed(
-        LARGE, "bool kept = rings && guarded &&", "bool kept = rings && !rings &&", "large_is_kept"
-    ),
+    "kept with its guard": seed(LARGE, "rings && guarded && !waiting.huge &&", "!rings && guarded &&", "large_is_kept"),
     "guard again": seed(
         "hardened/regions.c",
         "bytes_of(range) - LARGE_GUARD, true)",

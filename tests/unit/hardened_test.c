@@ -13,7 +13,7 @@
 #include "hardened/regions.h"
 #include "hardened/secret.h"
 
-enum { SMALL = 100, ABOVE_MID = 64 << 10, HUGE_SIZE = 5 << 20, SOME = 40 };
+enum { SMALL = 100, ABOVE_MID = 64 << 10, MAY_BE_KEPT = 48 << 10, HUGE_SIZE = 5 << 20, SOME = 40 };
 
 static void begin(size_t quarantine) {
     CHECK(allocator_start());
@@ -97,27 +97,41 @@ static void drain_in_vain(void) {
     CHECK(statistics.mappings == 0 && statistics.bytes == 0);
 }
 
-/* Nothing is left of its contents while it waits: kept with its pages, or where the OS refuses to take them. */
-static void wait_without_contents(void) {
+/* Nothing is left of its contents while it waits: kept with its pages, or where the OS refuses to take them. What may
+ * come again without a call waits with access. */
+static void wait_without_contents(size_t size, bool kept) {
     begin(1 << 20);
     free_some();
-    for (unsigned kept = 0; kept < 2; kept++) {
-        struct large_rings *rings = &thread_heap()->quarantine->large;
-        struct large_ring *ring = kept ? &rings->kept : &rings->emptied;
-        ring->most = SIZE_MAX;
-        if (!kept) rings->kept.most = 0;
-        char *object = memset(jw_malloc(ABOVE_MID), 1, ABOVE_MID);
-        refuse(kept ? 0 : SIM_DISCARD);
-        jw_free(object);
-        refuse(0);
-        CHECK(ring->count == 1 && bytes_are_zero(object, ABOVE_MID));
-    }
+    struct large_rings *rings = &thread_heap()->quarantine->large;
+    struct large_ring *ring = kept ? &rings->kept : &rings->emptied;
+    rings->kept.most = 0;
+    ring->most = SIZE_MAX;
+    char *object = memset(jw_malloc(size), 1, size);
+    refuse(kept ? 0 : SIM_DISCARD);
+    jw_free(object);
+    refuse(0);
+    CHECK(ring->count == 1 && bytes_are_zero(object, size));
+    CHECK(ring->waiting[ring->first].closed == (size == ABOVE_MID));
+}
+
+static void wait_kept(void) {
+    wait_without_contents(MAY_BE_KEPT, true);
+}
+
+static void wait_refused(void) {
+    wait_without_contents(ABOVE_MID, false);
+}
+
+static void wait_refused_small(void) {
+    wait_without_contents(MAY_BE_KEPT, false);
 }
 
 static void what_the_system_refuses_waits_on(void **state) {
     (void)state;
     run_in_child(drain_in_vain);
-    run_in_child(wait_without_contents);
+    run_in_child(wait_kept);
+    run_in_child(wait_refused);
+    run_in_child(wait_refused_small);
 }
 
 /* Also where free clears nothing: behind the old bytes were the slack's, and the trailer. */
