@@ -119,9 +119,9 @@ void large_push(struct large_rings *rings, char *object, bool guarded) {
     bool waits = kept || (rings && make_place(&rings->emptied, waiting.size));
     if (waits || !waiting.huge) {
         waiting.untouched = empty_large(&waiting, kept);
-        bool closes = waits && guarded && (waiting.untouched || !region_waits_open(waiting.size));
+        bool closes = guarded && (waiting.untouched || !region_waits_open(waiting.size));
         waiting.closed = closes && platform_protect(waiting.start, waiting.size, false);
-        if (waits && guarded) waiting.untouched &= waiting.closed;
+        if (guarded) waiting.untouched &= waiting.closed;
     }
     if (!waits) {
         free_waiting(&waiting, false);

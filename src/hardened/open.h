@@ -2,6 +2,7 @@
 #ifndef JW_OPEN_H
 #define JW_OPEN_H
 
+#include "backend/large_object.h"
 #include "frontend/slab.h"
 #include "hardened/seal.h"
 #include "platform/misuse.h"
@@ -38,10 +39,12 @@ static ALWAYS_INLINE void check_zero(const char *object, size_t slot) {
     if (UNLIKELY(!is_zero_but_last(object, slot))) report_not_zero(object, slot);
 }
 
-/* Reports a trailer that is not the one of an object in use. */
+/* Reports a trailer that is not the one of an object in use. Where another thread frees a large object at this moment,
+ * the trailer may be gone. */
 static COLD _Noreturn void report_trailer(const char *object, size_t slot, uint64_t word, enum misuse freed) {
     struct trailer trailer;
-    if (trailer_read(object, slot, word, &trailer, keyed_way()) == FREED) misuse(freed, object, 0);
+    bool gone = slot >= BACKEND_MIN && page_map_owns(object) && large_usable_size(object) == 0;
+    if (gone || trailer_read(object, slot, word, &trailer, keyed_way()) == FREED) misuse(freed, object, 0);
     misuse(OVERFLOW, object, slot - TRAILER_SIZE);
 }
 

@@ -62,12 +62,12 @@ static uint32_t weight_without_guard(unsigned region, granule_id range) {
 }
 
 /* Gives the pages of a slab or range back, and closes a range that has waited open with its guard. False: the OS
- * refuses. */
+ * refuses one of these. */
 static bool empty_range(unsigned region, granule_id range) {
     size_t bytes = bytes_of(range);
     if (!give_back_pages(granule_address(range), bytes)) return false;
-    if (region >= GUARDED_REGIONS && region_waits_open(bytes)) platform_protect(granule_address(range), bytes, false);
-    return true;
+    bool waited_open = region >= GUARDED_REGIONS && region_waits_open(bytes);
+    return !waited_open || platform_protect(granule_address(range), bytes, false);
 }
 
 /* Gives the pages of up to ROUND_TAKES slabs back. False: the OS refuses, and the rest of the work is left. */

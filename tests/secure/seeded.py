@@ -67,6 +67,9 @@ MISTAKES = {
     "closed": seed(LARGE, "waiting.closed = closes &&", "waiting.closed = !object &&", "read_after_free_large"),
     "closed longer": seed(LARGE, "keeps_guard(waiting) && guards_may_wait()", "!waiting", "read_after_free_large_late"),
     "kept": seed(LARGE, "if (!empty) check_zero(object, object_size(object));", "", "write_after_free_kept"),
+    "closed without a quarantine": seed(
+        LARGE, "bool closes = guarded &&", "bool closes = waits &&", "write_after_free_unkept"
+    ),
     "kept with its guard": seed(LARGE, "rings && guarded && !waiting.huge &&", "!rings && guarded &&", "large_is_kept"),
     "guard again": seed(
         "hardened/regions.c",
