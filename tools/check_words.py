@@ -78,7 +78,7 @@ BIT_SETS = {
     "backend/range_cache.c": r"\bfilled\b|\bclasses\b",
     "backend/range_cache.h": "",
     "backend/root.c": r"& HAS_SLABS\b|& WALKER_MASK\b",
-    "backend/root.h": r"& ROOT_USE\b",
+    "backend/root.h": r"& ROOT_USE\b|& HAS_\w+",
     "backend/shortage.c": r"\bsigns\b",
     "backend/slot_word.h": "",
     "backend/thrift_rounds.c": r"more \| unmap_deferred|\(\) << quiet|<< shift >> JW|>> patience <",

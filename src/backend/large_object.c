@@ -134,10 +134,10 @@ bool large_shrink(void *object, size_t size) {
     for (uint32_t before = now; now > weight; before = now) {
         granule_id rest = knit_split(range, weight);
         now = rest - range;
+        if (offset == 0) note_weight(range, now); /* first: a walk must not pass over the rest (granules_to_next) */
         leaf_set(rest, leaf_held());
         thrift_place_freed(rest, before - now);
     }
-    if (offset == 0) note_weight(range, now);
     return true;
 }
 
@@ -171,6 +171,7 @@ bool large_grow(void *object, size_t size) {
     if (offset == 0) note_weight(range, wanted);
     return true;
 }
+
 size_t large_good_size(size_t size) {
     return large_bytes_in(weight_round_up(granules_for(size + LARGE_GUARD)));
 }

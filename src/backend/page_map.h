@@ -124,6 +124,14 @@ static inline void leaf_set(granule_id id, struct leaf_word leaf) {
     atomic_store_explicit(&NEAR_READ(page_map.leaf)[id], leaf.raw, memory_order_relaxed);
 }
 
+/* Granules from `id` to the next one where a slab may begin. `leaf`: the word of `id`. Passes over a large object, as
+ * far as its weight is noted (large_object.c). A slab that takes the object's place meanwhile may be missed. */
+static inline uint32_t granules_to_next(granule_id id, struct leaf_word leaf) {
+    if (LIKELY(!leaf_same(leaf, leaf_large(0))) || (id + 1) % ROOT_GRANULES == 0) return 1;
+    uint32_t weight = leaf_traced_before(leaf_get(id + 1));
+    return weight ? weight : 1;
+}
+
 /* One atomic step; false where the word is not `from`. */
 static inline bool leaf_change(granule_id id, struct leaf_word from, struct leaf_word to) {
     uint32_t expected = from.raw;

@@ -25,11 +25,12 @@
  * word is in the node table, where no node's word is. A thread that holds a range of the root reads the word. The
  * reserve of real-time threads is a third use, beside these two (reserve.h).
  *
- *   word   | 2 slabs may be in it: it has records, which can be written | 1..0 use |
+ *   word   | 3 mid slabs may be in it | 2 slabs may be in it: it has records, which can be written | 1..0 use |
  */
 enum root_use { FOR_SMALL_SLABS, FOR_OTHER_RANGES, ROOT_USES, FOR_RESERVE = ROOT_USES };
 #define ROOT_USE 3u
 #define HAS_SLABS 4u
+#define HAS_MID_SLABS 8u
 _Static_assert(FOR_RESERVE < ROOT_USE && ROOT_USE < HAS_SLABS, "the use is two bits, below HAS_SLABS");
 
 static inline enum root_use root_other_use(enum root_use use) {
@@ -39,6 +40,23 @@ static inline enum root_use root_other_use(enum root_use use) {
 static ALWAYS_INLINE enum root_use root_use(granule_id range) {
     uint32_t word = atomic_load_explicit(root_word_at(root_of(range)), memory_order_relaxed);
     return (enum root_use)(word & ROOT_USE);
+}
+
+/* Whether slabs of the frontend, or mid slabs, may be in the root. Walks over slabs pass over other roots. relaxed: the
+ * bit is older than each of the root's slabs */
+static inline bool root_has_slabs(granule_id root) {
+    return atomic_load_explicit(root_word_at(root), memory_order_relaxed) & HAS_SLABS;
+}
+
+static inline bool root_has_mid_slabs(granule_id root) {
+    return atomic_load_explicit(root_word_at(root), memory_order_relaxed) & HAS_MID_SLABS;
+}
+
+/* Called before the held range becomes a mid slab. */
+static inline void root_admit_mid_slab(granule_id range) {
+    granule_id root = root_of(range);
+    if (!root_has_mid_slabs(root))
+        atomic_fetch_or_explicit(root_word_at(root), HAS_MID_SLABS, memory_order_relaxed);
 }
 
 /* Whether the held range may be a slab. For the first one of a root, the OS is asked for writable records. */

@@ -3,6 +3,7 @@
 
 #include <limits.h>
 
+#include "backend/root.h"
 #include "backend/thrift.h"
 #include "backend/timed_purge.h"
 #include "frontend/heap_pool.h"
@@ -97,11 +98,14 @@ bool heap_purge_own(struct purge *purge) {
 
 static COLD void open_full_slabs(granule_id root, void *context) {
     struct heap *heap = context;
-    for (granule_id id = root; id < root + ROOT_GRANULES; id++) {
+    if (!root_has_slabs(root)) return;
+    for (granule_id id = root, step; id < root + ROOT_GRANULES; id += step) {
+        struct leaf_word leaf = leaf_get(id);
         struct slab *slab = record_at(id);
+        step = granules_to_next(id, leaf);
         /* reads the leaf first: the table of leaves is small. A slab that was given back may keep its leaf, but not its
          * key */
-        if (!leaf_same(leaf_get(id), leaf_slab(heap->number)) || !slab_has_key(slab, heap->key)) continue;
+        if (!leaf_same(leaf, leaf_slab(heap->number)) || !slab_has_key(slab, heap->key)) continue;
         if (slab_state(slab) != FULL) continue;
         if (!link_is_end(slab->freed.first)) heap_open_slab(heap, slab);
         else if (size_classes[slab->class].frees_until_reopen > 1) heap_want_slab(slab);

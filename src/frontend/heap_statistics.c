@@ -39,9 +39,13 @@ static void count_slab(const struct slab *slab, struct frontend_statistics *stat
 }
 
 static void count_slabs(granule_id root, void *context) {
-    for (granule_id id = root; id < root + ROOT_GRANULES; id++)
+    if (!root_has_slabs(root)) return;
+    for (granule_id id = root, step; id < root + ROOT_GRANULES; id += step) {
+        struct leaf_word leaf = leaf_get(id);
+        step = granules_to_next(id, leaf);
         /* relaxed: a record that is not formatted yet is no worse than that of a slab just given back */
-        if (leaf_is_slab(leaf_get(id))) count_slab((const struct slab *)record_at(id), context);
+        if (leaf_is_slab(leaf)) count_slab((const struct slab *)record_at(id), context);
+    }
 }
 
 /* Counts the objects of a local list. Racy for another thread's heap: that thread changes the list meanwhile, and its

@@ -2,6 +2,7 @@
 #include "frontend/remote_reclaim.h"
 
 #include "backend/give_run.h"
+#include "backend/root.h"
 #include "backend/thrift.h"
 #include "backend/thrift_counters.h"
 #include "backend/timed_purge.h"
@@ -73,9 +74,13 @@ static void scan_cross_list(granule_id id, struct pass *pass) {
 
 static void scan_cross_lists(granule_id root, void *context) {
     struct pass *pass = context;
+    if (!root_has_slabs(root)) return;
     /* relaxed: a record that no thread has written yet has no object in its list */
-    for (granule_id id = root; id < root + ROOT_GRANULES; id++)
-        if (leaf_is_slab(leaf_get(id))) scan_cross_list(id, pass);
+    for (granule_id id = root, step; id < root + ROOT_GRANULES; id += step) {
+        struct leaf_word leaf = leaf_get(id);
+        step = granules_to_next(id, leaf);
+        if (leaf_is_slab(leaf)) scan_cross_list(id, pass);
+    }
     give_run_end(&pass->run);
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "backend/reclaimer.h"
+#include "backend/root.h"
 #include "backend/slab_source.h"
 #include "base/published.h"
 #include "platform/assert.h"
@@ -89,6 +90,7 @@ static granule_id make_mid_slab(unsigned class) {
     void *start = slab_fetch(MID_REGIONS + class, FOR_OTHER_RANGES, mid_shapes[class].weight, &zeroed);
     if (!start) return 0;
     granule_id slab = granule_of(start);
+    root_admit_mid_slab(slab);
     if (TRAILERS && !zeroed) memset(start, 0, (size_t)mid_shapes[class].weight << JW_GRANULE_SHIFT);
     for (uint32_t i = 1; i < mid_shapes[class].weight; i++) leaf_set(slab + i, leaf_interior(class, i));
     leaf_set(slab, leaf_mid(class));

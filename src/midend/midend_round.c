@@ -1,5 +1,6 @@
 /* midend_round.c - reclamation's rounds over the midend. Empty slabs go back, and so do the pages of free objects that
  * were left alone since the last round (midend.h has the states). */
+#include "backend/root.h"
 #include "backend/timed_purge.h"
 #include "midend/mid_slab.h"
 #include "midend/midend.h"
@@ -84,8 +85,10 @@ struct round {
 
 static void scan_root(granule_id root, void *context) {
     struct round *round = context;
-    for (granule_id id = root; id < root + ROOT_GRANULES; id++) {
+    if (!root_has_mid_slabs(root)) return;
+    for (granule_id id = root, step; id < root + ROOT_GRANULES; id += step) {
         struct leaf_word leaf = leaf_get(id);
+        step = granules_to_next(id, leaf);
         if (leaf_kind(leaf) == MID) round->more += scan_slab(id, leaf_class(leaf), round->now);
     }
 }

@@ -1,4 +1,5 @@
 /* midend_statistics.c - what the midend tells: of an address, and in numbers. */
+#include "backend/root.h"
 #include "midend/mid_slab.h"
 #include "midend/midend.h"
 
@@ -19,8 +20,11 @@ void midend_describe(const void *object, struct found *found) {
 
 static void count_free(granule_id root, void *context) {
     struct midend_statistics *statistics = context;
-    for (granule_id id = root; id < root + ROOT_GRANULES; id++) {
-        if (leaf_kind(leaf_get(id)) != MID) continue;
+    if (!root_has_mid_slabs(root)) return;
+    for (granule_id id = root, step; id < root + ROOT_GRANULES; id += step) {
+        struct leaf_word leaf = leaf_get(id);
+        step = granules_to_next(id, leaf);
+        if (leaf_kind(leaf) != MID) continue;
         unsigned class = mid_class_of_slab(id);
         uint32_t free = mid_free_bits(mid_word_get(mid_state_at(id)));
         statistics->classes[class].objects -= (unsigned)__builtin_popcount(free);
