@@ -134,7 +134,8 @@ bool large_shrink(void *object, size_t size) {
     for (uint32_t before = now; now > weight; before = now) {
         granule_id rest = knit_split(range, weight);
         now = rest - range;
-        if (offset == 0) note_weight(range, now); /* first: a walk must not pass over the rest (granules_to_next) */
+        /* before the rest is placed: a walk must not pass over it (granules_to_next) */
+        if (offset == 0) note_weight(range, now);
         leaf_set(rest, leaf_held());
         thrift_place_freed(rest, before - now);
     }

@@ -112,8 +112,13 @@ static inline granule_id record_id(const void *record) {
     return (granule_id)((uintptr_t)((const char *)record - NEAR_READ(page_map.records)) >> RECORD_SHIFT);
 }
 
-static inline struct leaf_word leaf_get(granule_id id) {
+/* _fast: the same, inline. */
+static ALWAYS_INLINE struct leaf_word leaf_get_fast(granule_id id) {
     return (struct leaf_word){atomic_load_explicit(&NEAR_READ(page_map.leaf)[id], memory_order_relaxed)};
+}
+
+static inline struct leaf_word leaf_get(granule_id id) {
+    return leaf_get_fast(id);
 }
 
 static ALWAYS_INLINE struct leaf_word leaf_of(const void *address) {
@@ -126,7 +131,7 @@ static inline void leaf_set(granule_id id, struct leaf_word leaf) {
 
 /* Granules from `id` to the next one where a slab may begin. `leaf`: the word of `id`. Passes over a large object, as
  * far as its weight is noted (large_object.c). A slab that takes the object's place meanwhile may be missed. */
-static inline uint32_t granules_to_next(granule_id id, struct leaf_word leaf) {
+static ALWAYS_INLINE uint32_t granules_to_next(granule_id id, struct leaf_word leaf) {
     if (LIKELY(!leaf_same(leaf, leaf_large(0))) || (id + 1) % ROOT_GRANULES == 0) return 1;
     uint32_t weight = leaf_traced_before(leaf_get(id + 1));
     return weight ? weight : 1;

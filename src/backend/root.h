@@ -55,8 +55,7 @@ static inline bool root_has_mid_slabs(granule_id root) {
 /* Called before the held range becomes a mid slab. */
 static inline void root_admit_mid_slab(granule_id range) {
     granule_id root = root_of(range);
-    if (!root_has_mid_slabs(root))
-        atomic_fetch_or_explicit(root_word_at(root), HAS_MID_SLABS, memory_order_relaxed);
+    if (!root_has_mid_slabs(root)) atomic_fetch_or_explicit(root_word_at(root), HAS_MID_SLABS, memory_order_relaxed);
 }
 
 /* Whether the held range may be a slab. For the first one of a root, the OS is asked for writable records. */

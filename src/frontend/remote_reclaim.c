@@ -77,7 +77,7 @@ static void scan_cross_lists(granule_id root, void *context) {
     if (!root_has_slabs(root)) return;
     /* relaxed: a record that no thread has written yet has no object in its list */
     for (granule_id id = root, step; id < root + ROOT_GRANULES; id += step) {
-        struct leaf_word leaf = leaf_get(id);
+        struct leaf_word leaf = leaf_get_fast(id);
         step = granules_to_next(id, leaf);
         if (leaf_is_slab(leaf)) scan_cross_list(id, pass);
     }

@@ -87,9 +87,11 @@ static void scan_root(granule_id root, void *context) {
     struct round *round = context;
     if (!root_has_mid_slabs(root)) return;
     for (granule_id id = root, step; id < root + ROOT_GRANULES; id += step) {
-        struct leaf_word leaf = leaf_get(id);
+        struct leaf_word leaf = leaf_get_fast(id);
         step = granules_to_next(id, leaf);
-        if (leaf_kind(leaf) == MID) round->more += scan_slab(id, leaf_class(leaf), round->now);
+        if (leaf_kind(leaf) != MID) continue;
+        step = mid_shapes[leaf_class(leaf)].weight;
+        round->more += scan_slab(id, leaf_class(leaf), round->now);
     }
 }
 
