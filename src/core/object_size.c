@@ -19,22 +19,11 @@ static COLD size_t suspect_size(const void *object) {
     return size_classes[slab->class].size;
 }
 
-/* Whether the slab's first object is the only one that the thread has ever had of it, and has not freed. malloc writes
- * nothing to such an object (heap_refill.c). If its size were asked for before the program writes to it, a look at its
- * first word would cost a page fault more: the system's page of zeros comes first, then one of the program's. */
-static wide_bool has_only_first(const struct heap *heap, const struct slab *slab) {
-    unsigned class = slab->class;
-    return heap->current[class] == slab && slab->linked == 1 && link_is_end(heap->local[class].first);
-}
-
 ALWAYS_INLINE size_t size_if_live(const void *object) {
     struct leaf_word leaf = leaf_of(object);
     size_t size = 0;
     /* first: a huge object may share a slab's record */
     if (!page_map_owns(object)) return (size = huge_usable_size(object)) || !JW_SEAL ? size : sealed_size(object);
-    const struct slab *slab = slab_of(object);
-    if (!TRAILERS && leaf_is_slab(leaf) && has_only_first(thread_heap(), slab) && slab_has_start(object, slab))
-        return size_classes[slab->class].size;
     if (small_object_size(object, leaf, &size)) return size;
     if (leaf_is_slab(leaf)) {
         size = suspect_size(object);

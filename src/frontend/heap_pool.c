@@ -72,17 +72,16 @@ wide_bool heap_pool_round(struct heap *heap, bool now) {
     return false;
 }
 
-struct slab *heap_pop_empty(struct heap *heap, unsigned class, bool *untouched) {
+struct slab *heap_pop_empty(struct heap *heap, unsigned class) {
     struct slab *slab = pool_pop(&heap->pool);
     for (unsigned left = GIVE_AT_ONCE; CLASSES_APART && slab && slab->class != class; left--) {
         place_cleared(slab);
         slab = left > 0 ? pool_pop(&heap->pool) : NULL;
     }
     if (!slab) return NULL;
-    *untouched = slab->linked == 0;
     slab_set_origin(slab, slab->origin - ORIGIN_POISON);
     if (slab->class == class) return slab;
-    if (!*untouched) {
+    if (slab->linked > 0) {
         slab_clear_links(slab);
         slab->linked = 0;
         slab->freed.first = LINK_END;
@@ -106,10 +105,11 @@ static void push_new(struct heap *heap, struct slab *slab) {
     pool_push(&heap->pool, slab);
 }
 
-struct slab *heap_fetch_slab(struct heap *heap, unsigned class, bool *zeroed) {
+struct slab *heap_fetch_slab(struct heap *heap, unsigned class) {
+    bool zeroed;
     uint32_t count = heap->in_use_count / FETCHED_PART;
     count = count < 1 ? 1 : count > FETCHED_MOST ? FETCHED_MOST : count;
-    granule_id first = slab_fetch_granules(class, &count, zeroed);
+    granule_id first = slab_fetch_granules(class, &count, &zeroed);
     if (!first) return NULL;
     heap->wants_slabs = false;
     while (--count > 0) push_new(heap, make_slab(heap, first + count, class));
@@ -117,6 +117,5 @@ struct slab *heap_fetch_slab(struct heap *heap, unsigned class, bool *zeroed) {
 }
 
 COLD void heap_scatter(struct heap *heap, unsigned count) {
-    bool zeroed;
-    for (struct slab *slab; count > 0 && (slab = heap_fetch_slab(heap, 0, &zeroed)); count--) push_new(heap, slab);
+    for (struct slab *slab; count > 0 && (slab = heap_fetch_slab(heap, 0)); count--) push_new(heap, slab);
 }

@@ -13,12 +13,12 @@
 /* Pushes an EMPTY slab to the pool. If the pool is above its limit then, places a few slabs in the backend. */
 void heap_push_empty(struct heap *heap, struct slab *slab);
 
-/* Pops a slab of the pool and makes it one of that class. NULL: there is none. *untouched: it had no object yet. */
-struct slab *heap_pop_empty(struct heap *heap, unsigned class, bool *untouched);
+/* Pops a slab of the pool and makes it one of that class. NULL: there is none. */
+struct slab *heap_pop_empty(struct heap *heap, unsigned class);
 
 /* Fetches a slab of that class from the backend. A heap with many slabs fetches some more with it, which it pushes
- * to its pool (FETCHED_PART). NULL: there is no memory. *zeroed: no byte of it was written yet. */
-struct slab *heap_fetch_slab(struct heap *heap, unsigned class, bool *zeroed);
+ * to its pool (FETCHED_PART). NULL: there is no memory. */
+struct slab *heap_fetch_slab(struct heap *heap, unsigned class);
 
 /* Places up to `count` slabs of the pool in the backend. */
 void heap_place_empty(struct heap *heap, unsigned count);

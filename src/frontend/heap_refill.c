@@ -22,24 +22,19 @@ static ALWAYS_INLINE void *pop_refilled(struct heap *heap, unsigned class, void 
 
 /* Refills from a slab without objects. */
 static NOINLINE void *refill_anew(struct heap *heap, unsigned class) {
-    bool untouched = false;
-    struct slab *slab = heap_pop_empty(heap, class, &untouched);
-    if (!slab) slab = heap_fetch_slab(heap, class, &untouched);
+    struct slab *slab = heap_pop_empty(heap, class);
+    if (!slab) slab = heap_fetch_slab(heap, class);
     if (!slab) return NULL;
     heap->in_use_count++;
     size_map_count_slab(heap, class);
     slab_set_state(slab, CURRENT);
-    if (!untouched || RANDOM_ORDER || JW_FILL || UNLIKELY(slab_scatter_secret)) {
-        void *first = slab_refill(slab);
-        heap_make_current(heap, class, slab);
-        return pop_refilled(heap, class, first);
+    void *first = slab_refill_freed(slab);
+    if (!first) {
+        free_target_set_budget(&slab->freed, slab->freed.budget + 1u);
+        first = slab_link_batch(slab);
     }
-    /* Gives out the first object and writes no link: the program is about to touch the object. So the page fault is the
-     * program's, not malloc's. */
-    slab->linked++;
-    free_target_set_budget(&slab->freed, 2);
     heap_make_current(heap, class, slab);
-    return slab_origin(slab) + 1;
+    return pop_refilled(heap, class, first);
 }
 
 /* Prefetches the slab's first object, for the next refill, and the record of the slab behind, for the refill after

@@ -69,7 +69,7 @@ struct slab {
     struct cross_list cross;
     uint8_t class;          /* read by others, too */
     _Atomic(uint8_t) state; /* written by the owner, read by rounds (remote_reclaim.h) */
-    uint16_t linked : 15;   /* objects that were put into a list, or given out at once, so far */
+    uint16_t linked : 15;   /* objects that were put into a list so far */
     uint16_t marked : 1;
     uintptr_t key;    /* the owner's (heap.h); 0: no slab. Read by any thread that frees an address */
     uintptr_t origin; /* the first object's address, less 1; while EMPTY, ORIGIN_POISON more: behind the slab */

@@ -69,8 +69,7 @@ static void *link_shuffled(char *first, unsigned count, unsigned size, uint64_t 
     return next;
 }
 
-/* Links the next objects that were never given out, about 4 KB of them, or LINKED_OBJECTS. NULL: there are none. */
-static void *link_batch(struct slab *slab) {
+void *slab_link_batch(struct slab *slab) {
     const struct size_class *shape = &size_classes[slab->class];
     unsigned left = (unsigned)shape->capacity - slab->linked, batch = left < shape->batch ? left : shape->batch;
     if (left == 0) return NULL;
@@ -96,7 +95,7 @@ static void *link_batch(struct slab *slab) {
 void *slab_refill_slowly(struct slab *slab) {
     unsigned count;
     void *first = cross_drain(&slab->cross, slab_origin(slab), &count);
-    return count > 0 ? first : link_batch(slab);
+    return count > 0 ? first : slab_link_batch(slab);
 }
 
 void slab_move_to_freed(struct slab *slab, void *first) {

@@ -31,6 +31,9 @@ static ALWAYS_INLINE void *slab_refill_freed(struct slab *slab) {
     return first;
 }
 
+/* Links the next objects that were never given out, about 4 KB of them, or LINKED_OBJECTS. NULL: there are none. */
+void *slab_link_batch(struct slab *slab);
+
 /* Returns a new local list: the cross list, else objects that were never given out. NULL: there are none. */
 void *slab_refill_slowly(struct slab *slab);
 

@@ -256,12 +256,13 @@ static void the_pool_keeps_to_its_watermark(void **state) {
     }
 }
 
-/* The program's first write brings the page. */
-static void a_fresh_slab_is_not_touched(void **state) {
+/* A slab is linked by its first refill. malloc clears the link of the object that it gives out. */
+static void a_fresh_slab_is_linked_at_once(void **state) {
     (void)state;
     start();
     char *first = allocate_as(0, 16);
-    for (unsigned i = 0; i < GRANULE_SIZE && !JW_FILL && !JW_SECURE; i++) assert_int_equal(first[i], 0);
+    assert_true(slab_of(first)->linked > 1);
+    for (unsigned i = 0; i < 16 && !JW_FILL && !JW_SECURE; i++) assert_int_equal(first[i], 0);
     walk_all();
     char *second = allocate_as(0, 16);
     assert_ptr_equal(slab_of(second), slab_of(first));
@@ -430,7 +431,7 @@ int main(void) {
         cmocka_unit_test(own_frees_meet_a_returning_slab),
         cmocka_unit_test(counts_tell_of_empty_slabs),
         cmocka_unit_test(the_pool_keeps_to_its_watermark),
-        cmocka_unit_test(a_fresh_slab_is_not_touched),
+        cmocka_unit_test(a_fresh_slab_is_linked_at_once),
         cmocka_unit_test(an_empty_slab_serves_any_class),
         cmocka_unit_test(no_memory_gives_null),
         cmocka_unit_test(full_slabs_wait_for_nothing_without_memory),

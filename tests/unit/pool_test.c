@@ -157,11 +157,10 @@ static void slabs_are_fetched_in_eighths(void **state) {
     start();
     struct heap *heap = heaps[0];
     for (unsigned in_use = 0; in_use <= 140; in_use++) {
-        bool zeroed;
         unsigned count = in_use / 8;
         heap->in_use_count = in_use;
         heap->wants_slabs = true;
-        struct slab *slab = heap_fetch_slab(heap, 0, &zeroed);
+        struct slab *slab = heap_fetch_slab(heap, 0);
         assert_true(slab && !heap->wants_slabs);
         assert_int_equal(wanted, count < 1 ? 1 : count > 16 ? 16 : count);
         heap->in_use_count = 0;

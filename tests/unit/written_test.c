@@ -4,7 +4,6 @@
 #include "midend/midend.h"
 #include "platform/fill.h"
 
-#include <sys/mman.h>
 #include <sys/wait.h>
 
 enum { NOTHING = -1, LINK = 7, OBJECTS = 4, TRIES = 1000, OF_MIDEND = FRONTEND_MAX + 1 };
@@ -123,22 +122,6 @@ static void a_link_of_the_midend_leads_to_its_class(void **state) {
     finish();
 }
 
-/* A look at an object that the program has not written to would cost a page fault. */
-static void a_first_object_is_not_looked_at(void **state) {
-    (void)state;
-    enum { SIZE = 1000 };
-    unsigned char there = 1;
-    if (JW_FILL || sysconf(_SC_PAGESIZE) != GRANULE_SIZE) skip();
-    start();
-    char *object = allocate_as(0, SIZE), *page = (char *)align_down((uintptr_t)object, GRANULE_SIZE);
-    assert_int_equal(slab_of(object)->linked, 1);
-    assert_true(madvise(page, GRANULE_SIZE, MADV_DONTNEED) == 0);
-    assert_true(serve_object_size(object) >= SIZE && mincore(page, GRANULE_SIZE, &there) == 0);
-    assert_false(there & 1);
-    jw_free(object);
-    finish();
-}
-
 enum { OLD = 64, NEW = 96, MANY = 4 * GRANULE_SIZE / OLD };
 
 /* Nothing was written to the objects: so all that is not zero is a link. `of_slabs`: the slabs are still there. */
@@ -178,7 +161,6 @@ static void old_links_do_not_travel(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_first_object_is_not_looked_at), /* while there are slabs that were never used */
         cmocka_unit_test(changed_bytes_are_told),
         cmocka_unit_test(a_link_of_the_midend_leads_to_its_class),
         cmocka_unit_test(old_links_do_not_travel),
