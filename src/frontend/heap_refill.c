@@ -21,7 +21,7 @@ static ALWAYS_INLINE void *pop_refilled(struct heap *heap, unsigned class, void 
 }
 
 /* Refills from a slab without objects. */
-static NOINLINE void *refill_anew(struct heap *heap, unsigned class) {
+static void *refill_anew(struct heap *heap, unsigned class) {
     struct slab *slab = heap_pop_empty(heap, class);
     if (!slab) slab = heap_fetch_slab(heap, class);
     if (!slab) return NULL;
