@@ -8,6 +8,7 @@
 #include "backend/thrift.h"
 #include "config/policy.h"
 #include "hardened/guard.h"
+#include "hardened/open.h"
 #include "hardened/region_stack.h"
 #include "platform/platform.h"
 
@@ -221,7 +222,10 @@ granule_id region_fetch_large(uint32_t weight, bool *zeroed) {
     granule_id range = pop_any(region_of_range(weight, false), zeroed);
     if (range) return range;
     range = pop_any(region_of_range(weight, true), zeroed);
-    return range && guard_open(range) ? range : 0;
+    if (!range || !guard_open(range)) return 0;
+    if (!*zeroed && region_waits_open(bytes_of(range)))
+        check_zero(granule_address(range), bytes_of(range) - LARGE_GUARD);
+    return range;
 }
 
 granule_id region_fetch_guarded(uint32_t weight, bool *empty) {

@@ -282,6 +282,10 @@ static void write_after_free_mid_end(void) {
 static void write_after_free_kept(void) {
     write_after_free(20000, 12345);
 }
+/* The size is the midend's, but no mid slab has room for it and its trailer: the object is large. */
+static void write_after_free_kept_mid(void) {
+    write_after_free(15000, 12345);
+}
 /* There is no quarantine: what is free waits for its class only. */
 static void write_after_free_unkept(void) {
     write_after_free(20000, 12345);
@@ -457,6 +461,7 @@ static const struct promise cases[] = {
     CASE(write_after_free_small_end),
     CASE(write_after_free_mid_end),
     CASE(write_after_free_kept),
+    CASE(write_after_free_kept_mid),
     CASE(write_after_free_unkept),
     CASE(write_after_free_large),
     CASE(write_after_free_large_reuse),

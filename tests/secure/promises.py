@@ -98,6 +98,7 @@ MISUSES = {
     "write_zero_size_aligned": FAULT,
     "string_overflow": PROPERTY_KEPT,
     **dict.fromkeys(["write_after_free_small_end", "write_after_free_mid_end", "write_after_free_kept"], WRITTEN),
+    "write_after_free_kept_mid": WRITTEN,
     "write_after_free_unkept": Promise("fault", "quarantine:0"),
     **dict.fromkeys(["write_after_free_empty_slab", "write_after_free_before_fork"], WRITTEN),
     "write_after_free_small": Promise("write after free", seen_by_all=True),

@@ -67,6 +67,9 @@ MISTAKES = {
     "closed": seed(LARGE, "waiting.closed = closes &&", "waiting.closed = !object &&", "read_after_free_large"),
     "closed longer": seed(LARGE, "keeps_guard(waiting) && guards_may_wait()", "!waiting", "read_after_free_large_late"),
     "kept": seed(LARGE, "if (!empty) check_zero(object, object_size(object));", "", "write_after_free_kept"),
+    "kept for others": seed(
+        "hardened/regions.c", "if (!*zeroed && region", "if (!range && region", "write_after_free_kept_mid"
+    ),
     "closed without a quarantine": seed(
         LARGE, "bool closes = guarded &&", "bool closes = waits &&", "write_after_free_unkept"
     ),
