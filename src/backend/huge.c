@@ -206,17 +206,17 @@ size_t huge_usable_size(const void *object) {
  * directory has no object in use at either place during the move. */
 static char *move_object(char *object, size_t old, char *target, size_t target_size) {
     set_word(object, huge_word_with_gone(word_of_size(old)));
-    enum platform_moved result = platform_move(object, target, old);
+    enum platform_moved result = platform_move(object, target, old, target_size);
     if (result == MOVED) {
         set_word(target, word_of_size(target_size));
         if (GUARDED) platform_unmap(object + old, huge_guard()); /* if refused, it stays, without access */
         count_huge(-1, 0, 0);
         return target;
     }
-    size_t lost = result == MOVE_LOST_TARGET ? old : 0;
     set_word(object, word_of_size(old));
     count_huge(-1, target_size, old);
-    unmap_huge(target + lost, target_size - lost + huge_guard());
+    if (result == MOVE_REFUSED) unmap_huge(target, target_size + huge_guard());
+    else if (GUARDED) unmap_huge(target + target_size, huge_guard());
     return NULL;
 }
 

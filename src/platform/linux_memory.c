@@ -155,19 +155,19 @@ static bool word_holds(uintptr_t address, uint32_t mark) {
     return false;
 }
 
-enum platform_moved platform_move(void *from, void *to, size_t size) {
+enum platform_moved platform_move(void *from, void *to, size_t size, size_t room) {
     uint32_t before = atomic_load_explicit(&move_state, memory_order_relaxed);
     uint32_t mark = (uint32_t)((uintptr_t)to >> 12) * 0x9e3779b9u | 1;
     if (before != MOVES) *(volatile uint32_t *)to = mark;
-    if (pages_move((uintptr_t)from, (uintptr_t)to, size)) {
+    if (pages_move((uintptr_t)from, (uintptr_t)to, size, room)) {
         if (before == UNTRIED) atomic_store_explicit(&move_state, MOVES, memory_order_relaxed);
         return MOVED;
     }
     atomic_store_explicit(&move_state, MOVES_FAIL, memory_order_relaxed);
     /* The kernel may unmap the target before it checks the source, which is several mappings if the program has used
      * mprotect in it. So map the target again. If the target is still mapped, this call does not change it. */
-    uintptr_t got = map_writable((uintptr_t)to, size);
+    uintptr_t got = map_writable((uintptr_t)to, room);
     if (got == (uintptr_t)to) return MOVE_REFUSED;
-    if (got != 0) unmap_or_defer((void *)got, size);
+    if (got != 0) unmap_or_defer((void *)got, room);
     return before != MOVES && word_holds((uintptr_t)to, mark) ? MOVE_REFUSED : MOVE_LOST_TARGET;
 }

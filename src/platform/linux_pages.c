@@ -144,9 +144,11 @@ bool platform_resize(void *address, size_t old_size, size_t new_size) {
         kernel_call(SYS_mremap, ARGUMENTS(ARGUMENT(address), ARGUMENT(old_size), ARGUMENT(new_size))));
 }
 
-bool pages_move(uintptr_t from, uintptr_t to, size_t size) {
+/* The mapping grows as it moves. If it were moved to the start of the other one, these two would stay apart: mremap
+ * refuses to make the object larger then, and each further move adds one more. */
+bool pages_move(uintptr_t from, uintptr_t to, size_t size, size_t room) {
     before_unmapping();
-    return !kernel_failed(kernel_call(SYS_mremap, ARGUMENTS(ARGUMENT(from), ARGUMENT(size), ARGUMENT(size),
+    return !kernel_failed(kernel_call(SYS_mremap, ARGUMENTS(ARGUMENT(from), ARGUMENT(size), ARGUMENT(room),
                                                             MREMAP_MAYMOVE | MREMAP_FIXED, ARGUMENT(to))));
 }
 

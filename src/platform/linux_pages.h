@@ -22,7 +22,7 @@ long pages_writable(void);
 uintptr_t pages_map(uintptr_t wish, size_t size, long protection);
 
 /* Moves pages over those of a mapping of the same size. False: the kernel refuses; `to` may be unmapped then. */
-bool pages_move(uintptr_t from, uintptr_t to, size_t size);
+bool pages_move(uintptr_t from, uintptr_t to, size_t size, size_t room);
 
 /* The reclamation thread, whose first frame is at this address, may be the only one that unmaps and discards
  * (platform_spare_callers). */

@@ -224,8 +224,8 @@ bool platform_resize(void *address, size_t old_size, size_t new_size) {
     return true;
 }
 
-enum platform_moved platform_move(void *from, void *to, size_t size) {
-    if (!call_allowed(SIM_MOVE)) return MOVE_REFUSED;
+enum platform_moved platform_move(void *from, void *to, size_t size, size_t room) {
+    if (!call_allowed(SIM_MOVE) || size > room) return MOVE_REFUSED;
     memcpy(to, from, size);
     unmap_arena_pages(from, size);
     return MOVED;

@@ -154,8 +154,8 @@ static void apart(void) {
     say_end_of_deferred();
 }
 
-static void say_move(void *from, void *to, size_t size) {
-    say("move %d\n", platform_move(from, to, size));
+static void say_move(void *from, void *to, size_t size, size_t room) {
+    say("move %d\n", platform_move(from, to, size, room));
 }
 
 static void moves(void) {
@@ -163,27 +163,27 @@ static void moves(void) {
     if (from == NULL || to == NULL) return;
     memset(from, 7, MB);
     will("mremap", -EFAULT);
-    say_move(from, to, MB);
-    say_move(from, to, MB);
+    say_move(from, to, MB, 2 * MB);
+    say_move(from, to, MB, 2 * MB);
     say(" %d %d %d\n", to[0], to[MB - 1], to[MB]);
-    for (unsigned i = 0; i < 2; i++) say_move(from, to, MB); /* there is nothing any more */
+    for (unsigned i = 0; i < 2; i++) say_move(from, to, MB, 2 * MB); /* there is nothing any more */
     char *fresh = reserve(MB, PAGE), *lost = (char *)(ARENA_TOP - 120 * MB);
-    if (fresh) say_move(fresh, to + MB, MB);
+    if (fresh) say_move(fresh, to + MB, MB, MB);
     will("mremap", -EFAULT);
     will("mmap", -ENOMEM); /* the target's place */
-    if (fresh) say_move(fresh, to, MB);
+    if (fresh) say_move(fresh, to, MB, MB);
     will("mremap", -EFAULT);
     will("mmap", -ENOMEM);
     will("futex", -EAGAIN);
-    if (fresh) say_move(fresh, to, MB);
+    if (fresh) say_move(fresh, to, MB, MB);
     will("mremap", -EFAULT);
     will("mmap", -ENOMEM);
     for (unsigned i = 0; i < 16; i++) will("futex", -EAGAIN);
-    if (fresh) say_move(fresh, to, MB);
+    if (fresh) say_move(fresh, to, MB, MB);
     will("mremap", -EFAULT);
     mmap(lost, MB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
     will("mmap", (long)(uintptr_t)lost); /* what it got instead is given back */
-    if (fresh) say_move(fresh, to, MB);
+    if (fresh) say_move(fresh, to, MB, MB);
     say_end_of_deferred();
 }
 

@@ -75,16 +75,16 @@ static void pages_move_without_a_copy(void **state) {
     (void)state;
     char *from = platform_reserve(MB, MB, "jwmalloc: test"), *to = platform_reserve(2 * MB, MB, "jwmalloc: test");
     memset(from, 7, MB);
-    assert_int_equal(platform_move(from, to, MB), MOVED);
+    assert_int_equal(platform_move(from, to, MB, 2 * MB), MOVED);
     assert_int_equal(to[0], 7);
     assert_int_equal(to[MB - 1], 7);
     assert_int_equal(to[MB], 0);
     /* There is nothing any more to move. Of the first refusal nobody knows when it came, before the target was cleared
      * or after; of later ones one does. */
-    enum platform_moved first = platform_move(from, to, MB);
+    enum platform_moved first = platform_move(from, to, MB, 2 * MB);
     assert_true(first == MOVE_REFUSED || first == MOVE_LOST_TARGET);
     for (unsigned i = 0; i < 3; i++) {
-        assert_int_equal(platform_move(from, to, MB), MOVE_REFUSED);
+        assert_int_equal(platform_move(from, to, MB, 2 * MB), MOVE_REFUSED);
         to[0] = 1; /* it is still there */
     }
     assert_true(platform_unmap(to, 2 * MB));

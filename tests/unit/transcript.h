@@ -135,8 +135,8 @@ WRAPPED(bool, platform_protect, (void *address, size_t size, bool accessible), (
         accessible ? "protect" : "close", size, result)
 WRAPPED(bool, platform_resize, (void *address, size_t old, size_t new), (address, old, new), address, "resize", new,
         result)
-WRAPPED(enum platform_moved, platform_move, (void *from, void *to, size_t size), (from, to, size), from, "move", size,
-        result == MOVED)
+WRAPPED(enum platform_moved, platform_move, (void *from, void *to, size_t size, size_t room), (from, to, size, room),
+        from, "move", size, result == MOVED)
 WRAPPED(enum platform_reserved, platform_reserve_at, (void *address, size_t size, bool writes, const char *name),
         (address, size, writes, name), address, "map-at", size, result == RESERVED)
 

@@ -252,10 +252,10 @@ static void unmap(void *address, size_t size) {
     unmap_slots(slot_of(address), slot_of((char *)address + size - 1) + 1);
 }
 
-enum platform_moved platform_move(void *from, void *to, size_t size) {
+enum platform_moved platform_move(void *from, void *to, size_t size, size_t room) {
     if (refused()) {
         if (checker_choose(2)) return MOVE_REFUSED;
-        unmap(to, size);
+        unmap(to, room);
         return MOVE_LOST_TARGET;
     }
     copy_filled(to, from, size, GRANULE_SIZE);
