@@ -71,8 +71,8 @@ uint64_t platform_callers_calls(void);
 bool platform_resize(void *address, size_t old_size, size_t new_size);
 
 /* Moves the pages of [from, from + size) to the start of the reserved mapping [to, to + room), without copying, and
- * leaves one mapping of the kernel's there; `from` is unmapped afterwards. When refused, `from` has not changed. `to` is
- * then still reserved, with undefined contents; or the target is lost: it may belong to another mapping. */
+ * leaves one mapping of the kernel's there; `from` is unmapped afterwards. When refused, `from` has not changed. `to`
+ * is then still reserved, with undefined contents; or the target is lost: it may belong to another mapping. */
 enum platform_moved { MOVED, MOVE_REFUSED, MOVE_LOST_TARGET };
 enum platform_moved platform_move(void *from, void *to, size_t size, size_t room);
 
