@@ -5,6 +5,7 @@ compiled to LLVM IR and searched for what GenMC cannot read.
 """
 
 import functools
+import itertools
 import json
 import os
 import re
@@ -21,6 +22,7 @@ from flavours import BUILD, ROOT
 
 CLANG, OPT = "clang-16", "opt-16"
 INODE = "-D__CONFIG_GENMC_INODE_DATA_SIZE=64"  # what GenMC gives to the compiler; for files, which no client has
+LOOKS = 3  # at a name that is defined and that no header has told
 TIERS = ["base", "sync", "platform", "config", "backend", "midend", "frontend", "core", "hardened", "verify"]
 CLASH = re.compile(r"^(\S+?):\d+:\d+: error: (?:conflicting types for|redefinition of) (?:enumerator )?'(\w+)'", re.M)
 # What GenMC cannot read, or takes for something else. Copies of whole objects stand on paths of their own (misuse,
@@ -258,10 +260,12 @@ PASSES = "internalize,globaldce,always-inline,cgscc(inline),globaldce,function(s
 
 
 def readable(client: Client, genmc: str | None) -> Path:
-    while True:
+    for left in itertools.count(LOOKS, -1):
         sources, ir = needed(client), prepared(compiled(client, genmc))
-        learn(client, undefined(ir.read_text()))
-        if needed(client) == sources:
+        missing = undefined(ir.read_text())
+        learn(client, missing)
+        # what another client's thread has just learned may bring names that this look did not know
+        if needed(client) == sources and (left <= 0 or not missing & set(defining(client.hardened))):
             return ir
 
 
