@@ -29,7 +29,7 @@ static void *refill_anew(struct heap *heap, unsigned class) {
     size_map_count_slab(heap, class);
     slab_set_state(slab, CURRENT);
     void *first = slab_refill_freed(slab);
-    if (!first) {
+    if (!first) { /* an empty slab has no cross list */
         free_target_set_budget(&slab->freed, slab->freed.budget + 1u);
         first = slab_link_batch(slab);
     }

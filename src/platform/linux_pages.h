@@ -21,7 +21,8 @@ long pages_writable(void);
 /* Maps pages. `wish`: if something is mapped there, the kernel maps elsewhere. 0: the kernel refuses. */
 uintptr_t pages_map(uintptr_t wish, size_t size, long protection);
 
-/* Moves pages over those of a mapping of the same size. False: the kernel refuses; `to` may be unmapped then. */
+/* Moves `size` bytes of pages over a mapping of `room` bytes, and makes them one mapping of `room`. False: the kernel
+ * refuses; `to` may be unmapped then. */
 bool pages_move(uintptr_t from, uintptr_t to, size_t size, size_t room);
 
 /* The reclamation thread, whose first frame is at this address, may be the only one that unmaps and discards
